@@ -111,6 +111,7 @@ struct Architecture {
     // Of a model that also sees: the model_type of its "text_config", which says how it is built for texts alone;
     // `build` is null.
     std::string_view of_texts = {};
+    std::string_view quantized = {}; // a method of "quantization_config" that `build` reads; empty: none
 };
 
 // All architectures. Each file families/NAME.cpp defines families::NAME(), which returns those of the file; CMake

@@ -41,7 +41,7 @@ model::Weights used(const Draft &draft, std::string_view base) {
     model::Weights out(draft.weights.file());
     for (const auto &[name, weight] : draft.weights.entries())
         if (!draft.unused.contains(name) && !of_another_head(draft, base, name)) out.add(name, weight);
-    for (const auto &[name, dtype] : draft.weights.others()) out.add_other(name, dtype);
+    for (const auto &[name, tensor] : draft.weights.others()) out.add_other(name, tensor);
     return out;
 }
 
@@ -75,6 +75,8 @@ std::string Draft::tied(const std::string &name, const std::string &source) {
 void refuse_unsupported(const Config &config) {
     if (const std::optional<Config> how = config.object("quantization_config")) {
         const std::string method = how->text("quant_method", "a method that it does not name");
+        const std::string_view known = architecture_of(config.text("model_type"), config).quantized;
+        if (!known.empty() && method == known) return;
         config.fail("quantization_config", "the weights are quantized by " + method +
                                                ", which is not supported: take the model that they were made "
                                                "from ('lamina convert --weights q8_0' makes it smaller), or a GGUF "

@@ -79,7 +79,8 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                                                     .window = options.window,
                                                     .position = position_,
                                                     .key_lengths = lengths_,
-                                                    .slopes = options.slopes});
+                                                    .slopes = options.slopes,
+                                                    .sinks = options.sinks});
     if (options.gated)
         attended =
             graph.layer(module + ".gated", "activation", {{"x", projected(gate, options.heads)}, {"times", attended}},

@@ -49,7 +49,7 @@ class DecoderGraph {
         const RotaryLayer *rotary = nullptr; // null: positions do not count here
         double scale = 0, softcap = 0;       // as GraphWriter::Attention has them
         int64_t window = 0;
-        std::string slopes = {};
+        std::string slopes = {}, sinks = {};
         GraphWriter::Tensor residual = {};
     };
     [[nodiscard]] GraphWriter::Tensor self_attention(const std::string &module, const GraphWriter::Tensor &x,

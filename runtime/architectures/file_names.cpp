@@ -83,13 +83,13 @@ model::Weights as_loaded(const model::Weights &file, std::string_view base, std:
     };
     std::vector<std::string> all;
     for (const auto &[name, weight] : file.entries()) all.push_back(of_now(name));
-    for (const auto &[name, dtype] : file.others()) all.push_back(of_now(name));
+    for (const auto &[name, tensor] : file.others()) all.push_back(of_now(name));
     const Names loaded(all, base);
     model::Weights out(file.file());
     for (const auto &[name, weight] : file.entries())
         if (!is_buffer(name)) out.add(loaded(of_now(name)), weight);
-    for (const auto &[name, dtype] : file.others())
-        if (!is_buffer(name)) out.add_other(loaded(of_now(name)), dtype);
+    for (const auto &[name, tensor] : file.others())
+        if (!is_buffer(name)) out.add_other(loaded(of_now(name)), tensor);
     return out;
 }
 

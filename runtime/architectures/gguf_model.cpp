@@ -121,7 +121,7 @@ class Reader {
         };
         for (const auto &[name, weight] : gguf_.weights.entries())
             if (!is_read(name)) out.add(hugging_face_name(name, names), weight);
-        for (const auto &[name, dtype] : gguf_.weights.others()) out.add_other(hugging_face_name(name, names), dtype);
+        for (const auto &[name, tensor] : gguf_.weights.others()) out.add_other(hugging_face_name(name, names), tensor);
         return out;
     }
 

@@ -176,6 +176,9 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
     if (options.softcap != 0) params["softcap"] = options.softcap;
     if (options.window != 0) params["window"] = options.window;
     if (options.window != 0 && options.two_sided) params["two_sided"] = true;
+    Json weights;
+    if (!options.slopes.empty()) weights["slopes"] = options.slopes;
+    if (!options.sinks.empty()) weights["sinks"] = options.sinks;
     // Heads share keys and values, so the outputs are as wide as the queries.
     return layer(name, "attention",
                  {{"q", q},
@@ -185,7 +188,7 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
                   {"key_lengths", options.key_lengths},
                   {"score_bias", options.score_bias},
                   {"distance_bias", options.distance_bias}},
-                 params, options.slopes.empty() ? Json() : Json{{"slopes", options.slopes}});
+                 params, weights);
 }
 
 GraphWriter::Tensor pass_on(GraphWriter &from, GraphWriter &to, const GraphWriter::Tensor &tensor,

@@ -21,6 +21,7 @@ struct Setting {
     int64_t trained, longest; // context lengths before and after scaling
     bool apart;               // there is an object with the settings
     bool layered;             // there are others for other kinds of layers
+    bool truncate;            // as RotaryKind has it
 
     [[nodiscard]] double frequency(size_t pair) const {
         return std::pow(theta, -2 * static_cast<double>(pair) / static_cast<double>(channels));
@@ -58,7 +59,9 @@ double yarn(const Setting &s, std::vector<double> &frequencies) {
         return found != 0 ? found : otherwise;
     };
     const double factor = stretch(s), fast = number("beta_fast", 32), slow = number("beta_slow", 1);
-    const bool truncate = s.config.flag("truncate") || s.layered; // transformers finds it in the outer object only
+    const bool stated = s.truncate || s.config.has("truncate");
+    const bool truncate =
+        (stated && s.config.flag("truncate")) || s.layered; // transformers finds it in the outer object only
     // The pair that makes this many turns over the trained context.
     const auto pair_of = [&](double turns) {
         return static_cast<double>(s.channels) / 2 *
@@ -191,7 +194,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     const bool scales = type == "llama3" || type == "yarn" || type == "longrope";
     if (!scales) config.ignore_here("original_max_position_embeddings");
     const int64_t trained = scales ? trained_length(config, rope, longest) : longest;
-    return {rope, type, theta, part, turned, trained, longest, object.has_value(), !layers.empty()};
+    return {rope, type, theta, part, turned, trained, longest, object.has_value(), !layers.empty(), kind.truncate};
 }
 
 // A GGUF file may divide frequencies and change the magnitude, whatever their type.

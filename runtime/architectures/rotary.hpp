@@ -21,6 +21,7 @@ struct RotaryKind {
     const char *part_key = "partial_rotary_factor",
                *theta_key = "rope_theta"; // outside of the object with the settings
     bool old_longrope = false;            // "su" and "yarn" are older names of longrope
+    bool truncate = true;                 // yarn: limits between pairs become whole, unless the settings say
     bool axes = false;                    // positions have several, which are the same for texts ("mrope_section")
 };
 

@@ -54,7 +54,7 @@ std::string activation_of(const Config &config) {
 void add_weights(const fs::path &folder, const std::string &name, model::Weights &weights) {
     const model::Weights file = model::open_safetensors_folder(folder);
     for (const auto &[tensor, weight] : file.entries()) weights.add(name + "." + tensor, weight);
-    for (const auto &[tensor, dtype] : file.others()) weights.add_other(name + "." + tensor, dtype);
+    for (const auto &[part, tensor] : file.others()) weights.add_other(name + "." + part, tensor);
 }
 
 // Modules may read and write other results than the vector; none that is known does.

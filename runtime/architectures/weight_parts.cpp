@@ -42,6 +42,37 @@ model::Weight transposed_columns(const model::Weight &matrix, int64_t part, int6
     return model::Weight::of(std::move(out));
 }
 
+model::Weight transposed_stack(const model::Weight &stack, int64_t first, int64_t step) {
+    const Shape &shape = stack.type.shape;
+    const auto &storage = storage_of(stack.type.dtype);
+    if (shape.size() != 3 || storage.block_values != 1)
+        throw Error(ErrorCode::input, "a tensor of shape " + to_string(shape) + " and dtype " +
+                                          name_of(stack.type.dtype) + " cannot be transposed; expected matrices");
+    const int64_t inner = shape[1], columns = shape[2], rows = size_of_part(columns, step);
+    const auto value = static_cast<size_t>(storage.block_bytes);
+    return model::Weight::made_of({stack.type.dtype, {shape[0], rows, inner}}, {stack}, [=](std::span<std::byte> out) {
+        const std::byte *from = stack.bytes().data();
+        std::byte *to = out.data();
+        for (int64_t e = 0; e < shape[0]; ++e)
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t k = 0; k < inner; ++k, to += value)
+                    std::memcpy(to, from + static_cast<size_t>((e * inner + k) * columns + first + r * step) * value,
+                                value);
+    });
+}
+
+model::Weight every(const model::Weight &rows, int64_t first, int64_t step) {
+    const model::Weight all = scaled(rows, 1);
+    Shape shape = rows.type.shape;
+    shape.back() = size_of_part(shape.back(), step);
+    Tensor out(TensorType{DType::f32, shape});
+    for (size_t i = 0; i < out.f32().size(); ++i)
+        std::memcpy(&out.f32()[i],
+                    all.bytes().data() + (static_cast<size_t>(first) + i * static_cast<size_t>(step)) * sizeof(float),
+                    sizeof(float));
+    return model::Weight::of(std::move(out));
+}
+
 model::Weight part_of(const model::Weight &weight, int64_t part, int64_t parts) {
     const int64_t rows = size_of_part(weight.type.shape.empty() ? 0 : weight.type.shape.front(), parts);
     return weight.rows(part * rows, (part + 1) * rows);

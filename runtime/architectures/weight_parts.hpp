@@ -12,6 +12,13 @@ namespace lamina::architectures {
 // The same part of the rows of a tensor, without a copy.
 [[nodiscard]] model::Weight part_of(const model::Weight &weight, int64_t part, int64_t parts);
 
+// Of a stack of matrices (E, K, N), columns `first`, first + step and so on as rows: (E, N / step, K), made when it is
+// first read. Throws Error(input) as above.
+[[nodiscard]] model::Weight transposed_stack(const model::Weight &stack, int64_t first, int64_t step);
+
+// Values `first`, first + step and so on of each row, as f32.
+[[nodiscard]] model::Weight every(const model::Weight &rows, int64_t first, int64_t step);
+
 // A matrix of one row as a vector. Throws Error(input) for any other shape.
 [[nodiscard]] model::Weight as_vector(model::Weight row);
 

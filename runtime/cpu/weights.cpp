@@ -17,7 +17,7 @@ constexpr uint64_t most_spare = uint64_t{1} << 26;
 
 bool lies_in_words(const model::Weight &weight) {
     const bool words = weight.type.dtype == DType::f32 || weight.type.dtype == DType::i32;
-    if (!words || weight.stack != nullptr) return words; // a stack is aligned when it is made
+    if (!words || weight.made != nullptr) return words; // what is made of others is aligned
     return reinterpret_cast<uintptr_t>(weight.stored.data()) % alignof(float) == 0;
 }
 

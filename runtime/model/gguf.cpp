@@ -4,6 +4,7 @@
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf_reader.hpp"
+#include "model/mxfp4.hpp"
 
 #include <algorithm>
 #include <array>
@@ -229,8 +230,12 @@ Gguf parse_gguf(std::span<const std::byte> bytes, std::shared_ptr<const void> ow
         if (const plugin::StorageType *type = dtype_of(*tensor.type))
             out.weights.add(tensor.name, {TensorType{DType{type->dtype}, std::move(tensor.shape)},
                                           data.subspan(tensor.begin, tensor.bytes), owner});
+        else if (std::string_view(tensor.type->name) == "MXFP4")
+            out.weights.add(tensor.name,
+                            mxfp4_of_gguf(tensor.name, tensor.shape, data.subspan(tensor.begin, tensor.bytes), owner));
         else
-            out.weights.add_other(tensor.name, tensor.type->name);
+            out.weights.add_other(tensor.name, {tensor.type->name, std::move(tensor.shape),
+                                                data.subspan(tensor.begin, tensor.bytes), owner});
     }
     if (const Mapping *mapping = mapping_of(bytes)) expect_whole(*mapping);
     return out;

@@ -118,7 +118,7 @@ std::string GraphReader::weight(JsonView value, const std::string &index) const 
     const std::string name = with_index(std::string(value.string()), index);
     if (weights_->entries().contains(name)) return name;
     if (const auto other = weights_->others().find(name); other != weights_->others().end())
-        value.fail("tensor " + in_quotes(name) + " is " + other->second + "; expected " +
+        value.fail("tensor " + in_quotes(name) + " is " + other->second.dtype + "; expected " +
                    plugin::dtype_names(plugin::weight_dtypes | LAMINA_I32));
     if (weights_->file().empty())
         value.fail("no tensor " + in_quotes(name) + ": there is no model.safetensors beside model.json");

@@ -102,7 +102,8 @@ Safetensors open_safetensors(const std::filesystem::path &file) {
             out.weights.add(tensor.name,
                             {std::move(*type), data.subspan(tensor.begin, tensor.end - tensor.begin), mapped.owner});
         else
-            out.weights.add_other(tensor.name, tensor.dtype);
+            out.weights.add_other(tensor.name, {tensor.dtype, tensor.shape,
+                                                data.subspan(tensor.begin, tensor.end - tensor.begin), mapped.owner});
     }
     out.metadata = std::move(header.metadata);
     return out;

@@ -24,7 +24,7 @@ std::string shard_name(JsonView value) {
 void add_all(const Weights &shard, Weights &weights) {
     try {
         for (const auto &[name, weight] : shard.entries()) weights.add(name, weight);
-        for (const auto &[name, dtype] : shard.others()) weights.add_other(name, dtype);
+        for (const auto &[name, tensor] : shard.others()) weights.add_other(name, tensor);
     } catch (const Error &e) {
         throw Error(ErrorCode::input, shard.file().string() + ": a tensor of another shard again: " + e.what());
     }

@@ -5,41 +5,46 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <utility>
 
 namespace lamina::model {
 
-// Tensors that become one when they are needed: a file of experts may be larger than memory, and not all is used.
-class Stack {
+// A tensor that is made when it is needed.
+class Made {
   public:
-    explicit Stack(std::vector<Weight> parts) : parts_(std::move(parts)) {}
+    Made(std::vector<Weight> parts, std::function<void(std::span<std::byte>)> fill)
+        : parts_(std::move(parts)), fill_(std::move(fill)) {}
 
     [[nodiscard]] std::span<const std::byte> bytes(const TensorType &type) const {
         std::call_once(once_, [&] {
-            whole_ = Tensor(type), made_ = true;
-            std::byte *to = whole_.bytes().data();
-            for (const Weight &part : parts_) {
-                to = std::ranges::copy(part.bytes(), to).out;
-                part.let_go();
-            }
+            Tensor whole(type);
+            fill_(whole.bytes());
+            whole_ = std::move(whole), is_made_ = true;
+            for (const Weight &part : parts_) part.let_go();
         });
         return std::as_const(whole_).bytes();
     }
 
-    [[nodiscard]] bool is_made() const { return made_; }
+    [[nodiscard]] bool is_made() const { return is_made_; }
     [[nodiscard]] const std::vector<Weight> &parts() const { return parts_; }
 
   private:
-    mutable std::atomic<bool> made_ = false;
     std::vector<Weight> parts_;
+    std::function<void(std::span<std::byte>)> fill_;
+    mutable std::atomic<bool> is_made_ = false;
     mutable std::once_flag once_;
     mutable Tensor whole_;
 };
 
-std::span<const std::byte> Weight::bytes() const { return stack != nullptr ? stack->bytes(type) : stored; }
+std::span<const std::byte> Weight::bytes() const { return made != nullptr ? made->bytes(type) : stored; }
 
-uint64_t Weight::bytes_to_copy() const { return stack != nullptr && !stack->is_made() ? type.bytes() : 0; }
+uint64_t Weight::bytes_to_copy() const { return made != nullptr && !made->is_made() ? type.bytes() : 0; }
+
+Weight Weight::made_of(TensorType type, std::vector<Weight> parts, std::function<void(std::span<std::byte>)> fill) {
+    return {std::move(type), {}, nullptr, std::make_shared<const Made>(std::move(parts), std::move(fill))};
+}
 
 Weight Weight::stacked(const std::vector<Weight> &parts) {
     Weight out = parts.front();
@@ -50,15 +55,19 @@ Weight Weight::stacked(const std::vector<Weight> &parts) {
             throw Error(ErrorCode::input, "tensors of shapes " + to_string(out.type.shape) + " and " +
                                               to_string(part.type.shape) + " and of dtypes " + name_of(out.type.dtype) +
                                               " and " + name_of(part.type.dtype) + " cannot be stacked");
-        adjacent = adjacent && part.stack == nullptr && part.owner == out.owner && part.stored.data() == next;
+        adjacent = adjacent && part.made == nullptr && part.owner == out.owner && part.stored.data() == next;
         if (adjacent) next += part.stored.size();
     }
     out.type.shape.insert(out.type.shape.begin(), static_cast<int64_t>(parts.size()));
-    if (adjacent)
-        out.stored = {out.stored.data(), out.stored.size() * parts.size()};
-    else
-        out.stored = {}, out.owner = nullptr, out.stack = std::make_shared<const Stack>(parts);
-    return out;
+    if (adjacent) out.stored = {out.stored.data(), out.stored.size() * parts.size()};
+    if (adjacent) return out;
+    return made_of(std::move(out.type), parts, [parts](std::span<std::byte> whole) {
+        std::byte *to = whole.data();
+        for (const Weight &part : parts) {
+            to = std::ranges::copy(part.bytes(), to).out;
+            part.let_go();
+        }
+    });
 }
 
 Weight Weight::entry(int64_t i) const {
@@ -92,7 +101,7 @@ Weight Weight::rows(int64_t begin, int64_t end) const {
     const std::span<const std::byte> whole = bytes();
     const size_t row = all == 0 ? 0 : whole.size() / static_cast<size_t>(all);
     out.stored = whole.subspan(static_cast<size_t>(begin) * row, static_cast<size_t>(end - begin) * row);
-    if (stack != nullptr) out.owner = std::exchange(out.stack, nullptr);
+    if (made != nullptr) out.owner = std::exchange(out.made, nullptr);
     return out;
 }
 
@@ -119,8 +128,8 @@ void Weights::add(const std::string &name, Weight weight) {
 
 void Weights::add_mappings(const Weight &weight) {
     if (const Mapping *mapping = mapping_of(weight.stored)) mappings_.insert(mapping);
-    if (weight.stack != nullptr)
-        for (const Weight &part : weight.stack->parts()) add_mappings(part);
+    if (weight.made != nullptr)
+        for (const Weight &part : weight.made->parts()) add_mappings(part);
 }
 
 void Weights::let_go() const {
@@ -131,15 +140,15 @@ void Weights::expect_whole() const {
     for (const Mapping *mapping : mappings_) lamina::expect_whole(*mapping);
 }
 
-void Weights::add_other(const std::string &name, const std::string &dtype) {
+void Weights::add_other(const std::string &name, OtherTensor tensor) {
     expect_new(name);
-    others_.emplace(name, dtype);
+    others_.emplace(name, std::move(tensor));
 }
 
 const Weight &Weights::at(const std::string &name) const {
     if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
     if (const auto other = others_.find(name); other != others_.end())
-        throw Error(ErrorCode::input, file_.string() + ": tensor " + in_quotes(name) + " is " + other->second +
+        throw Error(ErrorCode::input, file_.string() + ": tensor " + in_quotes(name) + " is " + other->second.dtype +
                                           "; expected " + plugin::dtype_names(plugin::weight_dtypes | LAMINA_I32));
     throw Error(ErrorCode::input,
                 file_.string() + ": no tensor " + in_quotes(name) + instead_of(name, names_of(entries_)));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -21,16 +22,19 @@ namespace lamina::model {
 // unaligned, because a tensor may begin at any offset of a file.
 struct Weight {
     TensorType type;
-    std::span<const std::byte> stored; // empty for a stack
+    std::span<const std::byte> stored; // empty, if it is made of others
     std::shared_ptr<const void> owner;
-    std::shared_ptr<const class Stack> stack{};
+    std::shared_ptr<const class Made> made{};
 
     static Weight of(Tensor tensor);
     // Tensors of the same type as one, along a new first axis. If they follow each other in memory, this shares their
     // bytes; otherwise bytes() copies them when it is first called. Throws Error(input) if their types differ.
     static Weight stacked(const std::vector<Weight> &parts);
+    // A tensor that fill(bytes) writes when bytes() is first called, from these, of which only the bytes count: a file
+    // of experts may be larger than memory, and not all of it is used.
+    static Weight made_of(TensorType type, std::vector<Weight> parts, std::function<void(std::span<std::byte>)> fill);
     [[nodiscard]] std::span<const std::byte> bytes() const;
-    // What bytes() would copy: nothing but a stack that has not been read.
+    // What bytes() would write: nothing, unless it is made of others and has not been read.
     [[nodiscard]] uint64_t bytes_to_copy() const;
     // The same values in another shape of as many. Throws Error(input).
     [[nodiscard]] Weight shaped(const Shape &shape) const;
@@ -41,6 +45,14 @@ struct Weight {
     [[nodiscard]] Weight rows(int64_t begin, int64_t end) const;
     // If the bytes are mapped from a file, they leave memory until they are touched.
     void let_go() const;
+};
+
+// A tensor of a dtype that no layer supports.
+struct OtherTensor {
+    std::string dtype; // as the file's format writes it
+    Shape shape;
+    std::span<const std::byte> stored;
+    std::shared_ptr<const void> owner;
 };
 
 class Weights {
@@ -54,12 +66,11 @@ class Weights {
     // Adding another weight, or rows of it, under a second name copies nothing. Both throw Error(input) for a name that
     // is taken.
     void add(const std::string &name, Weight weight);
-    // Adds a tensor of a dtype that no layer supports ("F64"), which is an error only if a layer uses it.
-    void add_other(const std::string &name, const std::string &dtype);
+    // It is an error only if a layer uses it.
+    void add_other(const std::string &name, OtherTensor tensor);
 
     [[nodiscard]] const std::map<std::string, Weight, std::less<>> &entries() const { return entries_; }
-    // name -> dtype, as the file's format writes it
-    [[nodiscard]] const std::map<std::string, std::string, std::less<>> &others() const { return others_; }
+    [[nodiscard]] const std::map<std::string, OtherTensor, std::less<>> &others() const { return others_; }
     // Throws Error(input) if there is no such tensor, or if no layer supports its dtype.
     [[nodiscard]] const Weight &at(const std::string &name) const;
     // The bytes of the files that tensors are mapped from leave memory until they are touched.
@@ -76,7 +87,7 @@ class Weights {
 
     std::filesystem::path file_;
     std::map<std::string, Weight, std::less<>> entries_;
-    std::map<std::string, std::string, std::less<>> others_;
+    std::map<std::string, OtherTensor, std::less<>> others_;
     std::set<const Mapping *> mappings_; // of the entries, which own them
 };
 

@@ -146,7 +146,7 @@ std::optional<int32_t> GraphWalk::take_weight(const model::Node &node, const lam
     const std::string place = where + ": weight '" + port.name + "'";
     if (const auto other = model_.weights.others().find(name); other != model_.weights.others().end())
         throw Error(ErrorCode::input, place + ": " + model_.weights.file().string() + ": tensor '" + name + "' is " +
-                                          other->second + "; expected " + plugin::dtype_names(port.dtypes));
+                                          other->second.dtype + "; expected " + plugin::dtype_names(port.dtypes));
     if (node.weights.contains(port.name)) throw Error(ErrorCode::input, place + ": " + no_tensor(name));
     if ((port.flags & LAMINA_OPTIONAL) != 0 || port.follows != nullptr) return std::nullopt;
     throw Error(ErrorCode::input, place + " is missing (" + port.dims + ": " + port.summary + "): " + no_tensor(name));

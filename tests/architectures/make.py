@@ -223,12 +223,59 @@ def mixtures():
     decoder("qwen3_moe_plain", T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig(**llama_like(
         head_dim=8, num_experts=8, norm_topk_prob=True, **(moe | {"num_experts_per_tok": 3}))))
     recurrent_decoders(moe)
+    gpt_oss()
     decoder("olmoe", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(num_experts=6, num_experts_per_tok=3)))
     decoder("olmoe_normalized", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(
         num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, attention_bias=True, tie_word_embeddings=False)))
     decoder("granitemoe", T.GraniteMoeForCausalLM, T.GraniteMoeConfig(**llama_like(
         num_local_experts=4, num_experts_per_tok=2, embedding_multiplier=3.0, residual_multiplier=0.4,
         attention_multiplier=0.3, logits_scaling=2.5)))
+
+
+def in_mxfp4(name, config):
+    """Experts in MXFP4, as published: the model has the values that transformers makes of the blocks."""
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+    packed = {}
+    model = transformers.GptOssForCausalLM(config)
+    for i, layer in enumerate(model.model.layers):
+        for part in ("gate_up_proj", "down_proj"):
+            parameter = getattr(layer.mlp.experts, part)
+            experts, inputs, outputs = parameter.shape
+            blocks = torch.randint(0, 256, (experts, outputs, inputs // 32, 16), dtype=torch.uint8)
+            scales = torch.randint(122, 126, (experts, outputs, inputs // 32), dtype=torch.uint8)
+            packed[f"model.layers.{i}.mlp.experts.{part}"] = (
+                blocks, scales, convert_moe_packed_tensors(blocks.clone(), scales.clone(), dtype=torch.float32))
+    values = {key: value for key, (_, _, value) in packed.items()}
+
+    def outputs(m):
+        for key, value in values.items():
+            assert m.get_parameter(key).shape == value.shape
+            m.get_parameter(key).copy_(value)
+        return {"logits": m(input_ids=tokens).logits}
+
+    tokens = ids(2, 13)
+    config._attn_implementation = config._experts_implementation = "eager"
+    if save(name, model, {"decode": ({"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)}, outputs)}):
+        file = here / name / "model.safetensors"
+        tensors = {key: value for key, value in load_file(file).items() if key not in packed}
+        for key, (blocks, scales, _) in packed.items():
+            tensors |= {key + "_blocks": blocks, key + "_scales": scales}
+        save_file(tensors, file, metadata={"format": "pt"})
+        written = json.loads((here / name / "config.json").read_text())
+        written["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}
+        (here / name / "config.json").write_text(json.dumps(written, indent=2) + "\n")
+
+
+def gpt_oss():
+    yarn = rope("yarn", factor=8.0, beta_fast=4.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=16)
+    config = lambda **more: transformers.GptOssConfig(**llama_like(
+        num_hidden_layers=3, head_dim=8, num_local_experts=5, num_experts_per_tok=2, sliding_window=4,
+        rope_parameters=yarn, tie_word_embeddings=False) | more)
+    decoder("gpt_oss", transformers.GptOssForCausalLM, config())
+    decoder("gpt_oss_limited", transformers.GptOssForCausalLM, config(
+        swiglu_alpha=1.2, swiglu_limit=0.5, attention_bias=False, layer_types=["full_attention", "sliding_attention"] + [
+            "sliding_attention"], rope_parameters=rope("default")))
+    in_mxfp4("gpt_oss_mxfp4", config(hidden_size=64, intermediate_size=96))
 
 
 def add_drafting_layer(file):

@@ -58,7 +58,7 @@ class Oracle:
         """{output: {shape, largest, sample}} or {"refused": why}."""
         self.write(change)
         try:
-            if "model_type" in change.get("set", {}):
+            if "model_type" in change.get("set", {}) or "text_config" in self.base.config:
                 self.refuse_large()
             with torch.no_grad():
                 return {name: digest(rows) for name, rows in self.compute().items()}
@@ -67,7 +67,7 @@ class Oracle:
             return {"refused": f"{type(error).__name__}: {' '.join(lines)}".replace(str(self.path), "")[:90]}
 
     def refuse_large(self):
-        """With another model type, sizes may be the defaults of large models: no files that fit would be so small."""
+        """With another model type, or without a part's settings, sizes may be the defaults of large models: no files that fit would be so small."""
         config = transformers.AutoConfig.from_pretrained(self.path)
         with torch.device("meta"):
             count = sum(p.numel() for p in self.auto.from_config(config).parameters())

@@ -52,7 +52,7 @@ TEST_CASE("gguf: tensors of unsupported types are listed separately") {
     file.tensor("q", {256}, ggml_q2_k, std::string(84, '\0'));
     const Gguf gguf = opened(file);
     CHECK(gguf.weights.entries().empty());
-    CHECK(gguf.weights.others().at("q") == "Q2_K");
+    CHECK(gguf.weights.others().at("q").dtype == "Q2_K");
     CHECK_THAT(message_of([&] { (void)gguf.weights.at("q"); }), contains("tensor 'q' is Q2_K; expected f32, f16"));
 }
 

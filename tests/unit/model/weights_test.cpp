@@ -50,12 +50,12 @@ TEST_CASE("weights: a tensor may have two names, but a name has only one tensor"
     Weights weights("file");
     weights.add("table", Weight::of(counted({2, 2})));
     weights.add("head.weight", weights.at("table"));
-    weights.add_other("mask", "BOOL");
+    weights.add_other("mask", {"BOOL", {1}, {}, nullptr});
     CHECK(weights.at("head.weight").bytes().data() == weights.at("table").bytes().data());
     for (const char *name : {"table", "mask"}) {
         CHECK_THAT(message_of([&] { weights.add(name, Weight::of(counted({1}))); }),
                    contains("file: a second tensor is called '" + std::string(name) + "'"));
-        CHECK_THAT(message_of([&] { weights.add_other(name, "F64"); }), contains("a second tensor"));
+        CHECK_THAT(message_of([&] { weights.add_other(name, {"F64", {1}, {}, nullptr}); }), contains("a second tensor"));
     }
     CHECK_THAT(message_of([&] { (void)weights.at("tabel"); }),
                contains("file: no tensor 'tabel'; did you mean 'table'?"));
