@@ -28,6 +28,10 @@ constexpr auto qwen2_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\
                              R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr auto qwen35_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
                               R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr auto gpt4o_words =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr auto three_digits = R"(\p{N}{1,3})";
 constexpr auto deepseek_cjk = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
 constexpr auto deepseek_words =
@@ -69,6 +73,7 @@ const std::vector<WordSplit> &word_splits() {
         {"dbrx", {llama3_words}},
         {"glm4", {llama3_words}, false, true},
         {"smaug-bpe", {llama3_words}},
+        {"gpt-4o", {gpt4o_words}, false, true},
         {"qwen2", {qwen2_words}, true},
         {"qwen35", {qwen35_words}, true},
         {"deepseek-r1-qwen", {qwen2_words}, true},

@@ -112,7 +112,7 @@ def plain(model_class, config, **sizes):
     """What save_pretrained() writes, with these settings."""
     out = config(**sizes).to_diff_dict() | sizes  # every setting that this model states
     out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
-    fused = config.model_type.startswith("qwen3_5_moe")  # files have experts as transformers keeps them
+    fused = config.model_type.startswith(("gpt_oss", "qwen3_5_moe"))  # files have experts as transformers keeps them
     kind = Mixture if "num_experts_per_tok" in sizes and not fused else Base
     rename = {"vit": published_vit, "deit": published_vit, "dinov2": published_dinov2}.get(config.model_type)
     return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"}, rename)
@@ -270,6 +270,7 @@ def more_decoders(decoder, rope):
     yield plain(T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig, **moe, head_dim=8, attention_bias=False,
                 use_sliding_window=True, sliding_window=5)
     yield from recurrent_decoders(decoder, moe, part)
+    yield from gpt_oss(decoder, rope)
     yield plain(T.Phi3ForCausalLM, T.Phi3Config, **decoder | dict(num_attention_heads=3, num_key_value_heads=1,
                                                                   rope_parameters=part),
                 sliding_window=5, original_max_position_embeddings=POSITIONS)
@@ -308,6 +309,12 @@ def more_decoders(decoder, rope):
                 num_attention_heads=3, num_kv_heads=3, ffn_hidden_size=20, max_position_embeddings=POSITIONS, bias=False,
                 layer_norm_epsilon=1e-5, multi_query=True, parallel_attn=True, new_decoder_architecture=False,
                 activation="gelu", rope_parameters=rope, tie_word_embeddings=True)
+
+
+def gpt_oss(decoder, rope):
+    yield plain(T.GptOssForCausalLM, T.GptOssConfig, **{k: v for k, v in decoder.items() if k != "hidden_act"}, head_dim=8,
+                num_local_experts=4, num_experts_per_tok=2, sliding_window=5, attention_bias=True, swiglu_alpha=1.5,
+                swiglu_limit=0.5, layer_types=["sliding_attention", "full_attention"])
 
 
 def recurrent_decoders(decoder, moe, rope):

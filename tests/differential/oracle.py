@@ -67,7 +67,8 @@ class Oracle:
             return {"refused": f"{type(error).__name__}: {' '.join(lines)}".replace(str(self.path), "")[:90]}
 
     def refuse_large(self):
-        """With another model type, or without a part's settings, sizes may be the defaults of large models: no files that fit would be so small."""
+        """With another model type, or without a part's settings, sizes may be the defaults of large models: no files that
+        fit would be so small."""
         config = transformers.AutoConfig.from_pretrained(self.path)
         with torch.device("meta"):
             count = sum(p.numel() for p in self.auto.from_config(config).parameters())

@@ -119,6 +119,21 @@ TEST_CASE("the words of Qwen3.5 have letters and their marks together") {
     CHECK(count("qwen2") == 3);
 }
 
+TEST_CASE("the words of gpt-4o begin at capitals, and have their ends of contractions") {
+    GgufVocabulary file = byte_level();
+    file.add_bos_token = false;
+    for (const char *token : {"aB", "b'", "b's"}) file.tokens.push_back(token), file.token_type.push_back(1);
+    for (const char *merge : {"a B", "b '", "b' s"}) file.merges.push_back(merge);
+    const auto found = [&](const char *pre, const char *text) {
+        file.pre = pre;
+        return tokens(tokenizer_of(file), text);
+    };
+    CHECK(found("llama-bpe", "aB") == Tokens{"aB"});
+    CHECK(found("gpt-4o", "aB") == Tokens{"a", "B"});
+    CHECK(found("llama-bpe", "b's") == Tokens{"b", "'", "s"});
+    CHECK(found("gpt-4o", "b's") == Tokens{"b's"});
+}
+
 TEST_CASE("SentencePiece's tokens are merged by score, with bytes for unknown characters") {
     const Tokenizer tokenizer = tokenizer_of(sentencepiece());
     CHECK(tokens(tokenizer, "abc") == Tokens{"<s>", "▁", "abc"}); // "ab" before "bc", then "abc" before "▁ab"
