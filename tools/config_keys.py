@@ -36,7 +36,7 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo",
-               "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "gte", "llama", "m2m_100", "marian", "mbart", "mistral",
+               "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "gte", "lfm2", "llama", "m2m_100", "marian", "mbart", "mistral",
                "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
                "pegasus", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text",
                "qwen3_5_text", "qwen3_moe", "qwen3_next", "roberta", "smollm3", "stablelm",

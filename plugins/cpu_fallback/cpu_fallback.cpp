@@ -34,8 +34,8 @@ struct CpuFallback {
         "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
         XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     static constexpr std::array kernels{
-        cpu_kernel<cpu_fallback::activation>("activation",
-                                             "activation=" LAMINA_ACTIVATIONS " scale; x: ..., times?: ... -> y: ..."),
+        cpu_kernel<cpu_fallback::activation>("activation", "activation=" LAMINA_ACTIVATIONS
+                                                           "|none scale; x: ..., times?: ... -> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
             "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, "

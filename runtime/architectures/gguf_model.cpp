@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, 8> others{
 constexpr std::array<std::string_view, 5> required{"attention.head_count", "block_count", "context_length",
                                                    "embedding_length", "feed_forward_length"};
 
+constexpr std::string_view key_heads = "attention.head_count_kv";
 constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors of the rotary frequencies
 // The same for texts within the trained context, and for longer ones; "longrope".
 constexpr std::string_view short_factors = "rope_factors_short.weight", long_factors = "rope_factors_long.weight";
@@ -63,15 +64,17 @@ class Reader {
         Json out{{"model_type", std::string(architecture_->model_type)}};
         for (const std::string_view key : required) require(key);
         const ConfigKeys *known = ConfigKeys::of_model(architecture_->model_type);
-        const bool has_rms = known == nullptr || known->find("rms_norm_eps") != nullptr;
-        require(has_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
+        constexpr std::string_view of_rms = "attention.layer_norm_rms_epsilon";
+        const bool has_rms = known == nullptr || known->find("rms_norm_eps") != nullptr ||
+                             std::ranges::find(kind.settings, of_rms, &SettingName::gguf) != kind.settings.end();
+        require(has_rms ? of_rms : "attention.layer_norm_epsilon");
         for (const std::span<const SettingName> settings : {std::span<const SettingName>(gguf_settings), kind.settings})
             for (const auto &[theirs, ours] : settings) {
                 const GgufValue *value = find(theirs);
                 const bool replaced =
                     settings.data() != kind.settings.data() &&
                     std::ranges::find(kind.settings, theirs, &SettingName::gguf) != kind.settings.end();
-                if (value != nullptr && !replaced) out[ours] = json(*value);
+                if (value != nullptr && !replaced && theirs != key_heads) out[ours] = json(*value);
             }
         for (const auto &[ours, tensor] : kind.flags) out[ours] = gguf_.weights.entries().contains(tensor);
         if (const auto table = gguf_.weights.entries().find("token_embd.weight");
@@ -82,8 +85,7 @@ class Reader {
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
         if (const GgufValue *window = find("attention.sliding_window"); window == nullptr || window->number() == 0)
             out["sliding_window"] = nullptr;
-        if (find("attention.head_count_kv") == nullptr)
-            out["num_key_value_heads"] = json(*find("attention.head_count"));
+        add_key_heads(out);
         out["head_dim"] = depth_of_heads("attention.key_length");
         if (const GgufValue *pattern = find("attention.sliding_window_pattern")) add_pattern(*pattern, out);
         if (const GgufValue *recurrent = find("attention.recurrent_layers"))
@@ -132,6 +134,25 @@ class Reader {
 
     void require(std::string_view key) const {
         if (find(key) == nullptr) refuse("the metadata lack the key " + in_quotes(type_ + "." + std::string(key)));
+    }
+
+    // A number, or a list with one for each layer: 0 for those without attention, which "attention_layers" then says.
+    void add_key_heads(Json &config) const {
+        const GgufValue *value = find(key_heads);
+        if (value == nullptr || !value->is_list()) {
+            config["num_key_value_heads"] = json(value != nullptr ? *value : *find("attention.head_count"));
+            return;
+        }
+        int64_t heads = 0;
+        Json attend = Json::array();
+        for (const int64_t each : value->integers()) {
+            if (each != 0 && heads != 0 && each != heads)
+                value->fail("a setting that differs from layer to layer is not supported");
+            heads = std::max(heads, each);
+            attend.push_back(each != 0);
+        }
+        config["num_key_value_heads"] = heads;
+        config["attention_layers"] = attend;
     }
 
     // Which layers have a window: a number, or a list with a flag for each.

@@ -74,6 +74,7 @@ const std::vector<WordSplit> &word_splits() {
         {"glm4", {llama3_words}, false, true},
         {"smaug-bpe", {llama3_words}},
         {"gpt-4o", {gpt4o_words}, false, true},
+        {"lfm2", {llama3_words}},
         {"qwen2", {qwen2_words}, true},
         {"qwen35", {qwen35_words}, true},
         {"deepseek-r1-qwen", {qwen2_words}, true},

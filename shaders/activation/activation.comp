@@ -25,7 +25,9 @@ float activated(float of) {
     const float v = of / scale;
     // Beyond +-100, all that have no bounds are exactly 0 on the left and x on the right. At the infinities their
     // formulas would compute 0 times infinity.
-    const bool far = ACTIVATION != LAMINA_TANH && ACTIVATION != LAMINA_SIGMOID && abs(v) > 100.0;
+    const bool bounded = ACTIVATION == LAMINA_TANH || ACTIVATION == LAMINA_SIGMOID;
+    if (ACTIVATION == LAMINA_NONE) return of;
+    const bool far = !bounded && abs(v) > 100.0;
     return far ? max(of, 0.0) : scale * activate(ACTIVATION, v);
 }
 

@@ -224,6 +224,7 @@ def mixtures():
         head_dim=8, num_experts=8, norm_topk_prob=True, **(moe | {"num_experts_per_tok": 3}))))
     recurrent_decoders(moe)
     gpt_oss()
+    lfm2()
     decoder("olmoe", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(num_experts=6, num_experts_per_tok=3)))
     decoder("olmoe_normalized", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(
         num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, attention_bias=True, tie_word_embeddings=False)))
@@ -264,6 +265,15 @@ def in_mxfp4(name, config):
         written = json.loads((here / name / "config.json").read_text())
         written["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}
         (here / name / "config.json").write_text(json.dumps(written, indent=2) + "\n")
+
+
+def lfm2():
+    config = lambda **more: transformers.Lfm2Config(**llama_like(
+        num_hidden_layers=3, layer_types=["conv", "full_attention", "conv"], block_multiple_of=10,
+        rope_parameters=rope("default")) | more)
+    decoder("lfm2", transformers.Lfm2ForCausalLM, config(), recurrent=True)
+    decoder("lfm2_biased", transformers.Lfm2ForCausalLM, config(
+        conv_bias=True, conv_L_cache=4, tie_word_embeddings=False, block_auto_adjust_ff_dim=False), recurrent=True)
 
 
 def gpt_oss():

@@ -17,7 +17,7 @@ import tempfile
 
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain",
-           "glm4", "gpt_oss_mxfp4", "granite", "granitemoe", "mixtral_plain", "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain",
+           "glm4", "gpt_oss_mxfp4", "granite", "granitemoe", "lfm2", "mixtral_plain", "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain",
            "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain",
            "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain"]
 

@@ -271,6 +271,7 @@ def more_decoders(decoder, rope):
                 use_sliding_window=True, sliding_window=5)
     yield from recurrent_decoders(decoder, moe, part)
     yield from gpt_oss(decoder, rope)
+    yield from lfm2(decoder, rope)
     yield plain(T.Phi3ForCausalLM, T.Phi3Config, **decoder | dict(num_attention_heads=3, num_key_value_heads=1,
                                                                   rope_parameters=part),
                 sliding_window=5, original_max_position_embeddings=POSITIONS)
@@ -309,6 +310,13 @@ def more_decoders(decoder, rope):
                 num_attention_heads=3, num_kv_heads=3, ffn_hidden_size=20, max_position_embeddings=POSITIONS, bias=False,
                 layer_norm_epsilon=1e-5, multi_query=True, parallel_attn=True, new_decoder_architecture=False,
                 activation="gelu", rope_parameters=rope, tie_word_embeddings=True)
+
+
+def lfm2(decoder, rope):
+    left_out = ("hidden_act", "rms_norm_eps")
+    yield plain(T.Lfm2ForCausalLM, T.Lfm2Config, **{k: v for k, v in decoder.items() if k not in left_out}, norm_eps=1e-5,
+                conv_bias=False, conv_L_cache=3, block_multiple_of=4, block_ffn_dim_multiplier=1.0,
+                block_auto_adjust_ff_dim=True, layer_types=["conv", "full_attention"])
 
 
 def gpt_oss(decoder, rope):
