@@ -69,6 +69,8 @@ struct CausalConv1d {
         "B=3 T=1 C=70 K=4 +position +before +lengths lengths=zeros",
         "B=4 T=70 C=19 K=5 activation=gelu +position +before +lengths",
         "B=2 T=6 C=12 K=9 +position +lengths",
+        "B=2 T=1 C=9 K=4 activation=silu +position +before position=one",
+        "B=2 T=20 C=9 K=4 activation=silu +position +before position=one",
     };
 
     static void check(const Call &call) {

@@ -116,6 +116,7 @@ struct GatedDeltaRule {
         "B=3 T=2 heads=3 key_dim=19 E=5 +position +memory +lengths lengths=zeros",
         "B=2 T=40 heads=4 key_heads=2 key_dim=96 E=48 +position +memory",
         "B=2 T=6 heads=2 key_dim=12 E=9 +lengths +position",
+        "B=2 T=3 heads=4 key_heads=2 key_dim=128 E=9 +position +memory position=one",
         "B=1 T=19 heads=2 key_dim=16 E=16 fading=large writing=large",
         "B=1 T=300 heads=1 key_dim=8 E=8 x=offset",
     };

@@ -1,6 +1,6 @@
 """Writes what generate() of the PyPI package transformers makes of generation_config.json, with the tiny models of models/.
 
-    python3 -m venv venv && venv/bin/pip install torch transformers safetensors
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors accelerate
     venv/bin/python tests/architectures/generate.py        writes generated.json
 
 Every case is a model, changes to its config.json, a generation_config.json (or none), the ids that it is given, and the

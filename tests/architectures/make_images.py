@@ -7,7 +7,7 @@
 import torch
 import transformers as T
 
-from make import here, ids, save
+from tiny import here, ids, save
 
 def patches_of(pixels, side):
     """(B, C, H, W) as (B, patches, C * side * side), patches from the top left."""

@@ -1,0 +1,192 @@
+"""Tiny models that read texts."""
+
+import json
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from tiny import here, ids, is_wanted, llama_like, rope, save, save_golden, vocabulary
+
+
+def encoder(name, model, outputs, types=0, length=11):
+    tokens, lengths = ids(3, length), torch.tensor([length, 4, 7])
+    mask = torch.arange(length)[None] < lengths[:, None]
+    tokens = tokens * mask + model.config.pad_token_id * ~mask
+    kinds = torch.randint(0, max(types, 1), tokens.shape)
+    given = {"ids": tokens, "lengths": lengths} | ({"token_types": kinds} if types else {})
+
+    def run(m):
+        more = {"token_type_ids": kinds} if types else {}
+        results = outputs(m(input_ids=tokens, attention_mask=mask.to(torch.int64), **more))
+        # Values after the end of a sequence are meaningless in both.
+        return {k: v * mask[:, :, None] if v.dim() == 3 else v for k, v in results.items()}
+
+    save(name, model, {"encode": (given, run)})
+
+
+def other_heads(name, model, outputs, other, types=0, old=False):
+    """A file that also holds what another class has, and with `old` the names of LayerNorm's weights in TensorFlow."""
+    encoder(name, model, outputs, types)
+    if not is_wanted(name):
+        return
+    file = here / name / "model.safetensors"
+    tensors = load_file(file)
+    for tensor, values in other(model.config).state_dict().items():
+        if tensor not in tensors:
+            tied = model.all_tied_weights_keys.get(tensor)  # transformers ties only what is the same
+            tensors[tensor] = tensors[tied].clone() if tied else torch.randn(values.shape).to(torch.float16)
+    if old:
+        change = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+        for new, first in change.items():
+            tensors = {t.replace(new, first): v for t, v in tensors.items()}
+        tensors = {"module." + t: v for t, v in tensors.items()}
+        tensors["module.bert.embeddings.position_ids"] = torch.arange(32)[None]
+    save_file(tensors, file, metadata={"format": "pt"})
+
+
+def encoders():
+    T = transformers
+    sizes = dict(vocab_size=vocabulary, hidden_size=36, num_hidden_layers=2, num_attention_heads=4, intermediate_size=44,
+                 max_position_embeddings=32, pad_token_id=0)
+    bert = lambda **more: T.BertConfig(**sizes | more)
+    hidden = lambda r: {"hidden": r.last_hidden_state, "pooled": r.pooler_output}
+    logits = lambda r: {"logits": r.logits}
+    answers = lambda r: {"logits": torch.stack([r.start_logits, r.end_logits], -1)}
+    encoder("bert", T.BertModel(bert()), hidden, types=2)
+    encoder("bert_relu", T.BertModel(bert(hidden_act="relu", layer_norm_eps=1e-5)), hidden, types=2)
+    encoder("bert_texts", T.BertForSequenceClassification(bert(num_labels=3)), logits, types=2)
+    encoder("bert_tokens", T.BertForTokenClassification(bert(num_labels=5)), logits, types=2)
+    encoder("bert_masked", T.BertForMaskedLM(bert()), logits, types=2)
+    encoder("bert_score", T.BertForSequenceClassification(bert(num_labels=1)), logits, types=2)
+    other_heads("bert_tokens_pooled", T.BertForTokenClassification(bert(num_labels=5)), logits, T.BertForPreTraining, types=2)
+    other_heads("bert_old", T.BertForMaskedLM(bert()), logits, T.BertForPreTraining, types=2, old=True)
+    encoder("bert_answers", T.BertForQuestionAnswering(bert()), answers, types=2)
+    roberta = lambda **more: T.RobertaConfig(**sizes | dict(type_vocab_size=1, pad_token_id=1) | more)
+    encoder("roberta", T.RobertaModel(roberta()), hidden, types=1)
+    encoder("roberta_texts", T.RobertaForSequenceClassification(roberta(num_labels=3)), logits, types=1)
+    encoder("roberta_masked", T.RobertaForMaskedLM(roberta()), logits, types=1)
+    other_heads("roberta_tokens", T.RobertaForTokenClassification(roberta(num_labels=3)), logits,
+                T.RobertaForMaskedLM, types=1)
+    encoder("roberta_answers", T.RobertaForQuestionAnswering(roberta()), answers, types=1)
+    distil = lambda **more: T.DistilBertConfig(**dict(vocab_size=vocabulary, dim=36, n_layers=2, n_heads=4, hidden_dim=44,
+                                                      max_position_embeddings=32) | more)
+    encoder("distilbert", T.DistilBertModel(distil()), lambda r: {"hidden": r.last_hidden_state})
+    encoder("distilbert_texts", T.DistilBertForSequenceClassification(distil(num_labels=3)), logits)
+    encoder("distilbert_masked", T.DistilBertForMaskedLM(distil()), logits)
+    other_heads("distilbert_tokens", T.DistilBertForTokenClassification(distil(num_labels=4)), logits,
+                T.DistilBertForSequenceClassification)
+    encoder("distilbert_answers", T.DistilBertForQuestionAnswering(distil()), answers)
+    more_encoders(sizes, hidden, logits, answers)
+    sentences()
+    reading_decoders()
+
+
+def more_encoders(sizes, hidden, logits, answers):
+    T = transformers
+    camembert = dict(type_vocab_size=1, pad_token_id=1)
+    encoder("camembert", T.CamembertForMaskedLM(T.CamembertConfig(**sizes | camembert)), logits, types=1)
+    encoder("camembert_tokens", T.CamembertForTokenClassification(T.CamembertConfig(**sizes | camembert, num_labels=3)),
+            logits, types=1)
+    bare = lambda r: {"hidden": r.last_hidden_state}
+    electra = lambda **more: T.ElectraConfig(**sizes | dict(embedding_size=20) | more)
+    encoder("electra", T.ElectraModel(electra(embedding_size=36, hidden_act="relu")), bare, types=2)
+    encoder("electra_masked", T.ElectraForMaskedLM(electra()), logits, types=2)
+    encoder("electra_texts", T.ElectraForSequenceClassification(electra(num_labels=3)), logits, types=2)
+    encoder("electra_answers", T.ElectraForQuestionAnswering(electra()), answers, types=2)
+    encoder("electra_found", T.ElectraForPreTraining(electra(output_hidden_states=True)),
+            lambda r: {"hidden": r.hidden_states[-1]}, types=2)
+    mpnet = lambda **more: T.MPNetConfig(**sizes | dict(pad_token_id=1, max_position_embeddings=80) | more)
+    encoder("mpnet", T.MPNetModel(mpnet()), hidden, length=70)
+    encoder("mpnet_masked", T.MPNetForMaskedLM(mpnet(relative_attention_num_buckets=40)), logits)
+    encoder("mpnet_texts", T.MPNetForSequenceClassification(mpnet(num_labels=3, hidden_act="relu")), logits)
+    encoder("mpnet_tokens", T.MPNetForTokenClassification(mpnet(num_labels=3)), logits)
+    modern = lambda **more: T.ModernBertConfig(**sizes | dict(
+        num_attention_heads=3, local_attention=6, global_attn_every_n_layers=2, num_hidden_layers=3,
+        cls_token_id=1, sep_token_id=2) | more)
+    encoder("modernbert", T.ModernBertModel(modern()), bare)
+    encoder("modernbert_masked", T.ModernBertForMaskedLM(modern(norm_bias=True, attention_bias=True, mlp_bias=True)), logits)
+    encoder("modernbert_unbiased", T.ModernBertForMaskedLM(modern(
+        decoder_bias=False, classifier_bias=True, tie_word_embeddings=False, classifier_activation="relu")), logits)
+    encoder("modernbert_texts", T.ModernBertForSequenceClassification(modern(
+        num_labels=3, classifier_pooling="mean", hidden_activation="silu")), logits)
+    encoder("modernbert_first", T.ModernBertForSequenceClassification(modern(
+        num_labels=3, norm_eps=1e-3, layer_types=["sliding_attention"] * 3)), logits)
+    encoder("modernbert_tokens", T.ModernBertForTokenClassification(modern(num_labels=3, rope_parameters={
+        "full_attention": rope("default"), "sliding_attention": rope("linear", factor=2.0)})), logits)
+    encoder("modernbert_answers", T.ModernBertForQuestionAnswering(modern(num_labels=2)), answers)
+    nomic = lambda **more: T.NomicBertConfig(**sizes | dict(num_attention_heads=3) | more)
+    encoder("nomic_bert", T.NomicBertModel(nomic()), bare, types=2)
+    encoder("nomic_bert_masked", T.NomicBertForMaskedLM(nomic(hidden_act="gelu", head_dim=10)), logits, types=2)
+    encoder("nomic_bert_texts", T.NomicBertForSequenceClassification(nomic(num_labels=3)), logits, types=2)
+    encoder("nomic_bert_tokens", T.NomicBertForTokenClassification(nomic(num_labels=3)), logits, types=2)
+    gte = lambda **more: T.GteConfig(**sizes | dict(num_attention_heads=3, type_vocab_size=0) | more)
+    encoder("gte", T.GteModel(gte()), bare)
+    encoder("gte_masked", T.GteForMaskedLM(gte(type_vocab_size=2)), logits, types=2)
+    encoder("gte_texts", T.GteForSequenceClassification(gte(num_labels=1, hidden_act="silu")), logits)
+    albert = lambda **more: T.AlbertConfig(**sizes | dict(embedding_size=20, num_hidden_layers=3) | more)
+    encoder("albert", T.AlbertModel(albert(num_hidden_groups=2)), hidden, types=2)
+    encoder("albert_masked", T.AlbertForMaskedLM(albert(inner_group_num=2, hidden_act="gelu")), logits, types=2)
+    encoder("albert_texts", T.AlbertForSequenceClassification(albert(num_labels=3)), logits, types=2)
+    encoder("albert_tokens", T.AlbertForTokenClassification(albert(num_labels=3)), logits, types=2)
+    encoder("albert_answers", T.AlbertForQuestionAnswering(albert(embedding_size=36)), answers, types=2)
+
+
+def reading_decoders():
+    """Decoders that classify texts or tokens, and some without any head."""
+    T = transformers
+    logits, hidden = lambda r: {"logits": r.logits}, lambda r: {"hidden": r.last_hidden_state}
+    gpt2 = dict(vocab_size=vocabulary, n_embd=36, n_layer=2, n_head=4, n_positions=32, pad_token_id=0)
+    encoder("gpt2_texts", T.GPT2ForSequenceClassification(T.GPT2Config(**gpt2, num_labels=3)), logits)
+    encoder("gpt2_tokens", T.GPT2ForTokenClassification(T.GPT2Config(**gpt2, num_labels=3)), logits)
+    encoder("llama_texts", T.LlamaForSequenceClassification(T.LlamaConfig(**llama_like(num_labels=3))), logits)
+    encoder("qwen2_score", T.Qwen2ForSequenceClassification(T.Qwen2Config(**llama_like(num_labels=1))), logits)
+    encoder("qwen3_tokens", T.Qwen3ForTokenClassification(T.Qwen3Config(**llama_like(head_dim=8, num_labels=4))), logits)
+    encoder("qwen3_headless", T.Qwen3Model(T.Qwen3Config(**llama_like(head_dim=8))), hidden)
+    gemma = llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=4, num_labels=2)
+    encoder("gemma3_texts", T.Gemma3TextForSequenceClassification(T.Gemma3TextConfig(**gemma)), logits)
+    granite = T.GraniteConfig(**llama_like(residual_multiplier=0.4, logits_scaling=2.5))
+    encoder("granite_headless", T.GraniteModel(granite), hidden)
+    encoder("phi3_tokens", T.Phi3ForTokenClassification(T.Phi3Config(**llama_like(
+        hidden_size=48, num_labels=3, original_max_position_embeddings=64))), logits)
+    encoder("cohere2_headless", T.Cohere2Model(T.Cohere2Config(**llama_like(sliding_window=4))), hidden)
+    neox = T.GPTNeoXConfig(vocab_size=vocabulary, hidden_size=48, intermediate_size=44, num_hidden_layers=2,
+                           num_attention_heads=3, max_position_embeddings=64, pad_token_id=0, num_labels=3)
+    encoder("gpt_neox_texts", T.GPTNeoXForSequenceClassification(neox), logits)
+    encoder("gpt_neox_tokens", T.GPTNeoXForTokenClassification(neox), logits)
+    bloom = dict(vocab_size=vocabulary, hidden_size=36, n_layer=2, n_head=3, pad_token_id=0, num_labels=3)
+    encoder("bloom_texts", T.BloomForSequenceClassification(T.BloomConfig(**bloom)), logits)
+    encoder("bloom_tokens", T.BloomForTokenClassification(T.BloomConfig(**bloom)), logits)
+    encoder("falcon_tokens", T.FalconForTokenClassification(T.FalconConfig(
+        vocab_size=vocabulary, hidden_size=48, num_hidden_layers=2, num_attention_heads=6, pad_token_id=0, num_labels=3)),
+        logits)
+    encoder("t5_encoder", T.T5EncoderModel(T.T5Config(
+        vocab_size=vocabulary, d_model=36, d_kv=10, d_ff=44, num_layers=2, num_heads=3, pad_token_id=0,
+        relative_attention_num_buckets=8, relative_attention_max_distance=6)), hidden)
+    encoder("opt_texts", T.OPTForSequenceClassification(T.OPTConfig(
+        vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=4, ffn_dim=44, num_labels=3,
+        max_position_embeddings=32, word_embed_proj_dim=36)), logits)
+
+
+def sentences():
+    """A folder as written by sentence-transformers: a BERT, mean pooling, normalization to length 1."""
+    encoder("sentences", transformers.BertModel(transformers.BertConfig(
+        vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=3, intermediate_size=44,
+        max_position_embeddings=32), add_pooling_layer=False), lambda r: {"hidden": r.last_hidden_state}, types=2)
+    if not is_wanted("sentences"):
+        return
+    folder = here / "sentences"
+    module = "sentence_transformers.models."
+    (folder / "modules.json").write_text(json.dumps([
+        {"idx": 0, "name": "0", "path": "", "type": module + "Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": module + "Pooling"},
+        {"idx": 2, "name": "2", "path": "2_Normalize", "type": module + "Normalize"}]))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling/config.json").write_text(json.dumps(
+        {"word_embedding_dimension": 36, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True,
+         "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False}))
+    tensors = load_file(folder / "golden.safetensors")
+    inputs, outputs = ({name.removeprefix(kind): value for name, value in tensors.items() if name.startswith(kind)}
+                       for kind in ("in.encode.", "out.encode."))
+    mean = outputs["hidden"].to(torch.float64).sum(1) / inputs["lengths"][:, None]  # zeros after the ends
+    save_golden(folder, {"encode": (inputs, outputs | {"embedding": torch.nn.functional.normalize(mean)})})

@@ -1,0 +1,109 @@
+"""Tiny models with memories or short convolutions, and gpt-oss."""
+
+import json
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from make_decoders import decoder, moe
+from tiny import here, ids, is_wanted, llama_like, rope, save
+
+
+def in_mxfp4(name, config):
+    """Experts in MXFP4, as published: the model has the values that transformers makes of the blocks."""
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+    packed = {}
+    model = transformers.GptOssForCausalLM(config)
+    for i, layer in enumerate(model.model.layers):
+        for part in ("gate_up_proj", "down_proj"):
+            parameter = getattr(layer.mlp.experts, part)
+            experts, inputs, outputs = parameter.shape
+            blocks = torch.randint(0, 256, (experts, outputs, inputs // 32, 16), dtype=torch.uint8)
+            scales = torch.randint(122, 126, (experts, outputs, inputs // 32), dtype=torch.uint8)
+            packed[f"model.layers.{i}.mlp.experts.{part}"] = (
+                blocks, scales, convert_moe_packed_tensors(blocks.clone(), scales.clone(), dtype=torch.float32))
+    values = {key: value for key, (_, _, value) in packed.items()}
+
+    def outputs(m):
+        for key, value in values.items():
+            assert m.get_parameter(key).shape == value.shape
+            m.get_parameter(key).copy_(value)
+        return {"logits": m(input_ids=tokens).logits}
+
+    tokens = ids(2, 13)
+    config._attn_implementation = config._experts_implementation = "eager"
+    if save(name, model, {"decode": ({"ids": tokens, "position": torch.zeros(2, dtype=torch.int32)}, outputs)}):
+        file = here / name / "model.safetensors"
+        tensors = {key: value for key, value in load_file(file).items() if key not in packed}
+        for key, (blocks, scales, _) in packed.items():
+            tensors |= {key + "_blocks": blocks, key + "_scales": scales}
+        save_file(tensors, file, metadata={"format": "pt"})
+        written = json.loads((here / name / "config.json").read_text())
+        written["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}
+        (here / name / "config.json").write_text(json.dumps(written, indent=2) + "\n")
+
+
+def lfm2():
+    config = lambda **more: transformers.Lfm2Config(**llama_like(
+        num_hidden_layers=3, layer_types=["conv", "full_attention", "conv"], block_multiple_of=10,
+        rope_parameters=rope("default")) | more)
+    decoder("lfm2", transformers.Lfm2ForCausalLM, config(), recurrent=True)
+    decoder("lfm2_biased", transformers.Lfm2ForCausalLM, config(
+        conv_bias=True, conv_L_cache=4, tie_word_embeddings=False, block_auto_adjust_ff_dim=False), recurrent=True)
+
+
+def gpt_oss():
+    yarn = rope("yarn", factor=8.0, beta_fast=4.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=16)
+    config = lambda **more: transformers.GptOssConfig(**llama_like(
+        num_hidden_layers=3, head_dim=8, num_local_experts=5, num_experts_per_tok=2, sliding_window=4,
+        rope_parameters=yarn, tie_word_embeddings=False) | more)
+    decoder("gpt_oss", transformers.GptOssForCausalLM, config())
+    decoder("gpt_oss_limited", transformers.GptOssForCausalLM, config(
+        swiglu_alpha=1.2, swiglu_limit=0.5, attention_bias=False, layer_types=["full_attention", "sliding_attention"] + [
+            "sliding_attention"], rope_parameters=rope("default")))
+    in_mxfp4("gpt_oss_mxfp4", config(hidden_size=64, intermediate_size=96))
+
+
+def add_drafting_layer(file):
+    """One that predicts a token ahead, from a layer with attention. transformers leaves it out."""
+    tensors = load_file(file)
+    norm = tensors["model.norm.weight"]
+    layer = {name.replace("model.layers.1.", "mtp.layers.0."): tensor.clone() for name, tensor in tensors.items()
+             if name.startswith("model.layers.1.")}
+    heads = {f"mtp.{name}.weight": norm.clone() for name in ("norm", "pre_fc_norm_embedding", "pre_fc_norm_hidden")}
+    heads["mtp.fc.weight"] = torch.randn(len(norm), 2 * len(norm))
+    save_file(tensors | layer | heads, file, metadata={"format": "pt"})
+
+
+def recurrent_decoders():
+    """Most of their layers have a memory instead of attention."""
+    T = transformers
+    linear = dict(num_hidden_layers=4, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6,
+                  linear_value_head_dim=10, layer_types=["linear_attention", "full_attention"] * 2,
+                  rope_parameters=rope("default", partial_rotary_factor=0.5))
+    mixture = linear | moe | dict(num_experts=6, shared_expert_intermediate_size=24)
+    decoder("qwen3_5", T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig(**llama_like(**linear)), recurrent=True)
+    decoder("qwen3_5_tied", T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig(**llama_like(
+        **linear | dict(linear_conv_kernel_dim=3, linear_num_key_heads=4, attention_bias=True, hidden_act="gelu",
+                        tie_word_embeddings=True))), recurrent=True)
+    decoder("qwen3_5_moe", T.Qwen3_5MoeForCausalLM, T.Qwen3_5MoeTextConfig(**llama_like(**mixture)), recurrent=True)
+    decoder("qwen3_next", T.Qwen3NextForCausalLM, T.Qwen3NextConfig(**llama_like(
+        **mixture | dict(decoder_sparse_step=2, mlp_only_layers=[1]))), recurrent=True)
+    # As GGUF files have them: exact norms, and values as deep as keys.
+    plain = dict(linear_value_head_dim=6)
+    decoder("qwen3_5_plain", T.Qwen3_5ForCausalLM, T.Qwen3_5TextConfig(
+        **llama_like(**linear | plain, mtp_num_hidden_layers=1)), dtype=torch.float32, recurrent=True)
+    if is_wanted("qwen3_5_plain"):
+        add_drafting_layer(here / "qwen3_5_plain" / "model.safetensors")
+    decoder("qwen3_5_moe_plain", T.Qwen3_5MoeForCausalLM, T.Qwen3_5MoeTextConfig(**llama_like(**mixture | plain)),
+            dtype=torch.float32, recurrent=True)
+    decoder("qwen3_next_plain", T.Qwen3NextForCausalLM, T.Qwen3NextConfig(**llama_like(**mixture | plain)),
+            dtype=torch.float32, recurrent=True)
+    seeing = dict(depth=1, hidden_size=16, intermediate_size=20, num_heads=2, out_hidden_size=36, num_position_embeddings=16,
+                  patch_size=4)
+    decoder("qwen3_5_whole", T.Qwen3_5ForConditionalGeneration, T.Qwen3_5Config(
+        text_config=llama_like(**linear, tie_word_embeddings=True), vision_config=seeing, tie_word_embeddings=True),
+        recurrent=True)
+    decoder("qwen3_5_moe_whole", T.Qwen3_5MoeForConditionalGeneration, T.Qwen3_5MoeConfig(
+        text_config=llama_like(**mixture), vision_config=seeing), recurrent=True)
