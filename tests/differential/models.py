@@ -24,6 +24,7 @@ class Base:
         self.name, self.config = name, config
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
+        self.text_part = self.family in ("qwen3_5", "qwen3_5_moe")  # of which only the part for texts is read
 
     def oracle(self):
         import oracle

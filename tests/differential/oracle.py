@@ -26,7 +26,7 @@ warnings.filterwarnings("ignore")
 AUTO = (transformers.AutoModelForMaskedLM, transformers.AutoModelForCausalLM, transformers.AutoModelForSeq2SeqLM,
         transformers.AutoModelForSpeechSeq2Seq, transformers.AutoModelForSequenceClassification,
         transformers.AutoModelForTokenClassification, transformers.AutoModelForImageClassification,
-        transformers.AutoModelForImageTextToText, transformers.AutoModel)
+        transformers.AutoModel)
 
 
 class Refused(Exception):
@@ -44,7 +44,9 @@ class Oracle:
         self.base, self.folder = base, tempfile.TemporaryDirectory()
         self.path = pathlib.Path(self.folder.name)
         self.stored = None
-        self.auto = next(a for a in AUTO if base.model_class.__name__ in names_of(a._model_mapping._model_mapping.get(base.family)))
+        name = base.model_class.__name__
+        self.auto = transformers.AutoModelForCausalLM if base.text_part else next(
+            a for a in AUTO if name in names_of(a._model_mapping._model_mapping.get(base.family)))
 
     def write(self, change):
         config, tensors = changed(self.base, change)

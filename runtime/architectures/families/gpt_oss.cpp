@@ -98,9 +98,14 @@ void build(Draft &draft) {
     const double eps = config.real("rms_norm_eps");
     const std::vector<int64_t> window = windows(config, layers);
 
-    if (!draft.gguf && !config.has("rope_scaling") && !config.has("rope_parameters"))
-        config.fail("rope_scaling", "is missing: expected the settings of rotary positions, as published files have them "
-                                    "(yarn, with a factor of 32)");
+    const auto is_given = [&](const char *key) {
+        const auto settings = config.find(key);
+        return settings && settings->is_object() && settings->members().size() != 0;
+    };
+    if (!draft.gguf && !is_given("rope_scaling") && !is_given("rope_parameters"))
+        config.fail("rope_scaling",
+                    "is missing: expected the settings of rotary positions, as published files have them "
+                    "(yarn, with a factor of 32)");
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
