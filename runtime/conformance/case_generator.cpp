@@ -45,7 +45,8 @@ class Generator {
     GeneratedCases run() {
         const size_t some_random = 6;
         std::vector<size_t> impossible; // where the layer refuses a combination of optional ports
-        for (size_t i = 0; i < std::max(options_.count, menu_.combinations.size() + some_random); ++i)
+        const size_t pairs = menu_.choices * weight_types_.turns(); // of a choice and a dtype
+        for (size_t i = 0; i < std::max({options_.count, menu_.combinations.size() + some_random, pairs}); ++i)
             if (!add_drawn(i, i)) impossible.push_back(i);
         for (const std::string &name : free_dims()) {
             add_large(name, name == "B" ? large_batches : long_sizes);

@@ -10,7 +10,8 @@
 namespace lamina::conformance {
 
 struct GeneratorOptions {
-    size_t count = 24; // at least; more if there are more combinations of optional ports to cover
+    size_t count =
+        24; // at least; more if there are more combinations to cover: of optional ports, or choices and dtypes
     uint64_t seed = 1;
     double work = 2e6;  // roughly the most multiplications that a case may cost
     bool large = false; // sizes of thousands, too

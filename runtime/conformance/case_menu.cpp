@@ -2,6 +2,7 @@
 
 #include "base/storage.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <sstream>
@@ -23,7 +24,12 @@ Menu::Menu(const lamina_layer &layer) {
     }
     for (const char *text : std::span(layer.cases, layer.n_cases))
         for (const auto &[port, v] : parse_case(layer, text).values) values[port].push_back(v);
-    for (const lamina_param &p : std::span(layer.params, layer.n_params)) dims.erase(p.name);
+    for (const lamina_param &p : std::span(layer.params, layer.n_params)) {
+        dims.erase(p.name);
+        if (p.kind != LAMINA_CHOICE) continue;
+        const auto bars = std::ranges::count(std::string_view(p.choices), '|');
+        choices = std::max(choices, static_cast<size_t>(bars) + 1);
+    }
     combine(layer);
 }
 

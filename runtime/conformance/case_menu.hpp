@@ -15,6 +15,7 @@ struct Menu {
     std::set<std::string> dims, factors;     // factors: names that appear in products
     std::set<std::string> columns, matrices; // names of the last axes of inputs, and of the axes of weight matrices
     bool ellipsis = false;
+    size_t choices = 1; // of the parameter that has the most
     std::vector<std::string> optional;
     std::vector<std::set<std::string, std::less<>>> combinations; // sets of optional ports to cover
     std::vector<size_t> with_states;                              // the numbers of those with all states and a port

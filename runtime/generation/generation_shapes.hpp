@@ -14,8 +14,8 @@ using TensorTypes = std::map<std::string, TensorType, std::less<>>;
 // Source ids (B, S) and lengths (B), or audio samples (B, N).
 [[nodiscard]] plan::GraphShapes encode_shapes(const model::Generation &g, int64_t batch, int64_t source_length);
 
-// Target ids (B, T), position (B), their lengths (B) if it takes them and, if there is an encoder, its outputs and the source lengths (B). state_length:
-// the length of the key-value cache; 0 decodes without one.
+// Target ids (B, T), position (B), their lengths (B) if it takes them and, if there is an encoder, its outputs and the
+// source lengths (B). state_length: the length of the key-value cache; 0 decodes without one.
 [[nodiscard]] plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64_t target_length,
                                               const TensorTypes &encoded, int64_t state_length);
 

@@ -90,8 +90,8 @@ class Sequences {
     size_t rows_ = 0, length_ = 0;
     Gives gives_ = Gives::candidates;
     std::vector<int32_t> ids_, positions_, lengths_; // that it takes: of all rows
-    std::vector<int32_t> moved_;           // rows as reorder() has them, until the caches follow; empty: they have
-    std::vector<int32_t> places_;          // these, before rows move again
+    std::vector<int32_t> moved_;  // rows as reorder() has them, until the caches follow; empty: they have
+    std::vector<int32_t> places_; // these, before rows move again
 };
 
 // The shapes of the decode graph for so many rows and tokens a row.

@@ -165,8 +165,8 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "source_samples", "sample_rate", "target_ids",
-                      "target_lengths", "position", "logits", "probabilities", "start", "end", "max_length", "context", "sampling",
-                      "decoding", "source", "target"});
+                      "target_lengths", "position", "logits", "probabilities", "start", "end", "max_length", "context",
+                      "sampling", "decoding", "source", "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;

@@ -39,7 +39,7 @@ layout(std430, set = 0, binding = 8) writeonly buffer Y { float y[]; };
 layout(constant_id = 2) const bool HAS_MEMORY = false; // else it is only written
 layout(constant_id = 3) const bool HAS_LENGTHS = false;
 layout(constant_id = 4) const bool TILED = false;
-layout(constant_id = 5) const uint ROWS = 16u; // of an invocation
+layout(constant_id = 5) const uint ROWS = 32u; // of an invocation; the default is the most
 
 const uint LONGEST = 256u;                  // key_dim
 shared float staged[2 * 2 * LONGEST];       // of two tokens: query, key

@@ -55,7 +55,10 @@ TEST_CASE("weights: a tensor may have two names, but a name has only one tensor"
     for (const char *name : {"table", "mask"}) {
         CHECK_THAT(message_of([&] { weights.add(name, Weight::of(counted({1}))); }),
                    contains("file: a second tensor is called '" + std::string(name) + "'"));
-        CHECK_THAT(message_of([&] { weights.add_other(name, {"F64", {1}, {}, nullptr}); }), contains("a second tensor"));
+        CHECK_THAT(message_of([&] {
+                       weights.add_other(name, {"F64", {1}, {}, nullptr});
+                   }),
+                   contains("a second tensor"));
     }
     CHECK_THAT(message_of([&] { (void)weights.at("tabel"); }),
                contains("file: no tensor 'tabel'; did you mean 'table'?"));
