@@ -14,7 +14,7 @@ namespace {
 
 // The settings of a model, or of the part of it that reads and writes texts, whose model_type then replaces that of the
 // whole. What else is in config.json is about images.
-Config part_for_texts(const Config &whole, std::string &model_type) {
+Config part_for_texts(const Config &whole, std::string &model_type, std::optional<bool> &tie_words) {
     const std::string_view type = architecture_of(model_type, whole).of_texts;
     if (type.empty()) return whole;
     constexpr const char *key = "text_config";
@@ -22,6 +22,8 @@ Config part_for_texts(const Config &whole, std::string &model_type) {
         whole.fail(key, "is missing: expected the settings for texts, of the model_type " + std::string(type));
     const Config texts = whole.part(key, type);
     if (texts.has("model_type")) texts.expect("model_type", std::string(type).c_str());
+    constexpr const char *tied = "tie_word_embeddings";
+    if (!texts.states(tied) && whole.states(tied)) tie_words = whole.flag(tied);
     model_type = type;
     return texts;
 }
@@ -34,7 +36,8 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     const Config whole = Config::of_model(document.root());
     refuse_unsupported(whole);
     std::string model_type = whole.text("model_type");
-    const Config config = part_for_texts(whole, model_type);
+    std::optional<bool> tie_words;
+    const Config config = part_for_texts(whole, model_type, tie_words);
     std::optional<JsonText> generation_document;
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
@@ -44,6 +47,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     Draft draft{.config = config,
                 .weights = weights,
                 .generation = generation,
+                .tie_words = tie_words,
                 .folder = folder,
                 .sentences = std::move(sentences),
                 .task = task_of(whole),

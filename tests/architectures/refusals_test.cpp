@@ -71,6 +71,25 @@ TEST_CASE("architectures: keys that transformers does not read are accepted, and
           }) == "");
 }
 
+TEST_CASE("architectures: whether words are tied, a part for texts says, or the whole where it does not") {
+    const auto tied = [](const nlohmann::json &whole, const nlohmann::json &part) {
+        return refusal("qwen3_5_whole", [&](nlohmann::json &config) { // which has no lm_head
+            const auto set = [](nlohmann::json &settings, const nlohmann::json &value) {
+                settings.erase("tie_word_embeddings");
+                if (!value.is_null()) settings["tie_word_embeddings"] = value;
+            };
+            set(config, whole);
+            set(config["text_config"], part);
+        });
+    };
+    CHECK(tied(true, nullptr).empty());
+    CHECK(tied(nullptr, true).empty());
+    CHECK(tied(false, true).empty());
+    CHECK_FALSE(tied(true, false).empty());
+    CHECK_FALSE(tied(false, nullptr).empty());
+    CHECK_FALSE(tied(nullptr, nullptr).empty());
+}
+
 TEST_CASE("architectures: keys that change nothing are listed, but not those that every config.json has") {
     const std::vector<std::string> unchanged = ignored("llama", [](nlohmann::json &) {});
     CHECK(std::ranges::find(unchanged, "/hidden_act") == unchanged.end());
