@@ -36,8 +36,8 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo",
-               "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "gte", "lfm2", "llama", "m2m_100", "marian", "mbart", "mistral",
-               "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
+               "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte", "lfm2", "llama", "m2m_100", "mamba2", "marian", "mbart", "mistral",
+               "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
                "pegasus", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text",
                "qwen3_5_text", "qwen3_moe", "qwen3_next", "roberta", "smollm3", "stablelm",
                "starcoder2", "t5", "vit", "whisper", "xlm-roberta"]
@@ -64,7 +64,8 @@ NO_EFFECT = {
         "summary_first_dropout"],
     "first values of weights, which a file replaces": [
         "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "logit_scale_init_value",
-        "sinusoidal_pos_embds"],
+        "mamba_dt_init_floor", "mamba_dt_max", "rescale_prenorm_residual", "sinusoidal_pos_embds", "time_step_floor",
+        "time_step_max", "time_step_min", "-nemotron_h.time_step_min"],
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
@@ -73,12 +74,16 @@ NO_EFFECT = {
     "which results are returned": [
         "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],
     "how the same numbers are computed": [
-        "_attn_implementation", "attn_implementation", "chunk_size_feed_forward", "deterministic_flash_attn",
-        "distributed_config", "dtype", "experts_implementation", "pretraining_tp", "slow_but_exact", "fusion_config",
-        "reorder_and_upcast_attn", "torch_dtype"],
+        "_attn_implementation", "attn_implementation", "chunk_size", "chunk_size_feed_forward", "deterministic_flash_attn",
+        "distributed_config", "dtype", "experts_implementation", "mamba_chunk_size", "num_logits_to_keep", "pretraining_tp",
+        "residual_in_fp32", "slow_but_exact", "fusion_config", "reorder_and_upcast_attn", "torch_dtype",
+        "use_mamba_kernels"],
     "where a file is from": [
         "_commit_hash", "_name_or_path", "architectures", "model_type", "name_or_path", "transformers_version"],
-    "read, but not used": ["gemma3_text.attn_logit_softcapping", "mistral.layer_types"],
+    "read, but not used": ["gemma3_text.attn_logit_softcapping", "mamba2.time_step_rank", "mistral.layer_types",
+                           "nemotron_h.expand", "nemotron_h.mamba_dt_limit", "nemotron_h.mamba_expand",
+                           "nemotron_h.num_hidden_layers", "nemotron_h.time_step_limit"],
+    "drafts of tokens ahead": ["mtp_layers_block_type"],
     "for classes of other tasks": [
         "classifier_proj_size", "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
         "token_classification_bias", "use_weighted_layer_sum"],
@@ -90,7 +95,7 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
              for model_type in ("albert", "bert", "camembert", "electra", "roberta", "xlm-roberta")}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
-ELSEWHERE = {"modernbert": {"local_attention": 128}, "nomic_bert": {"tie_word_embeddings": True},
+ELSEWHERE = {"nemotron_h": {"hybrid_override_pattern": None}, "modernbert": {"local_attention": 128}, "nomic_bert": {"tie_word_embeddings": True},
              "phi3": {"rope_theta": 10000.0}}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
@@ -207,7 +212,9 @@ TINY = dict(vocab_size=53, hidden_size=32, d_model=32, n_embd=32, dim=32, num_hi
             pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=3,
             sliding_window=4, word_embed_proj_dim=32, attention_types=[[["global", "local"], 1]], rotary_dim=8,
             image_size=8, patch_size=4, linear_num_value_heads=2, linear_num_key_heads=1, linear_key_head_dim=8,
-            linear_value_head_dim=8, full_attention_interval=2, num_experts=4, num_experts_per_tok=2)
+            linear_value_head_dim=8, full_attention_interval=2, num_experts=4, num_experts_per_tok=2,
+            n_routed_experts=4, expand=1, n_groups=1, state_size=8, ssm_state_size=8, mamba_expand=1, mamba_n_heads=2,
+            mamba_num_heads=2, mamba_head_dim=16)
 TINY |= {part: {key: TINY[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
                                            "intermediate_size", "image_size", "patch_size", "num_key_value_heads",
                                            "full_attention_interval")}
@@ -233,7 +240,10 @@ def watched(config_class):
     names = {field.name for field in dataclasses.fields(config_class)}
     if "linear_num_key_heads" in names:
         names.add("full_attention_interval")  # a key of config.json without a field
-    config = config_class(**{key: value for key, value in TINY.items() if key in names})
+    tiny = {key: value for key, value in TINY.items() if key in names}
+    if "mamba_n_heads" in names:  # by default, no layer has attention
+        tiny["layer_types"] = ["linear_attention", "full_attention"]
+    config = config_class(**tiny)
     ids = torch.tensor([[4, 5, 6, 7, TINY["eos_token_id"]]])
     PreTrainedConfig.__getattribute__ = watching
     try:
@@ -280,11 +290,18 @@ def accepts_null(config_class, key):
     return False
 
 
+def finite(value):
+    """A default with the greatest number for infinity, which JSON cannot say."""
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return sys.float_info.max if value == float("inf") else value
+
+
 def marked(defaults, accepts_null):
     """The table's part for these defaults: a question mark after a key says that its value may be null."""
     out = {}
     for key in sorted(defaults):
-        default = None if defaults[key] in (UNKNOWN, COMPUTED) else defaults[key]
+        default = None if defaults[key] in (UNKNOWN, COMPUTED) else finite(defaults[key])
         nullable = default is None and defaults[key] is not COMPUTED or accepts_null(key)
         out[key + ("?" if nullable else "")] = default
     return out

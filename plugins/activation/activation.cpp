@@ -48,6 +48,7 @@ struct ActivationLayer {
         "B=2 T=129 activation=sigmoid +times",
         "B=1 T=33 activation=sigmoid x=huge",
         "B=3 T=301 activation=silu +times x=large",
+        "B=2 T=131 activation=relu2 x=large",
         "B=1 T=257 activation=tanh scale=3 +times",
         "B=2 T=67 activation=none +times x=large",
         "B=1 T=5 activation=none x=infinite",
@@ -79,12 +80,12 @@ struct ActivationLayer {
     // "none" comes last here, so that the first one is what it always was.
     static Activation chosen(const Call &call) {
         const int64_t choice = call.integer("activation");
-        return choice == static_cast<int64_t>(Activation::sigmoid) ? Activation::none : activation_of(call);
+        return choice == LAMINA_LAST_ACTIVATION ? Activation::none : activation_of(call);
     }
     // The limits at the infinities, where the formulas would compute 0 times infinity.
     static double activated(Activation activation, double x) {
-        const bool exact =
-            activation == Activation::tanh || activation == Activation::sigmoid || activation == Activation::none;
+        using enum Activation;
+        const bool exact = activation == tanh || activation == sigmoid || activation == none || activation == relu2;
         return std::isinf(x) && !exact ? std::max(x, 0.0) : activate(activation, x);
     }
 };

@@ -11,7 +11,7 @@ namespace lamina::plugin::cpu_fallback {
 void activation(const Call &call) {
     const Tensor x = call.in("x"), times = call.in("times"), y = call.out("y");
     const auto choice = static_cast<uint32_t>(call.integer("activation")); // LAMINA_NONE is the last one here
-    const uint32_t of = choice == LAMINA_SIGMOID ? LAMINA_NONE : choice + 1;
+    const uint32_t of = choice == LAMINA_LAST_ACTIVATION ? LAMINA_NONE : choice + 1;
     const auto factor = static_cast<float>(call.real("scale"));
     in_ranges(x.size(), part_values, [&](int64_t first, int64_t end) {
         float *const values = y.f32().data() + first;

@@ -121,6 +121,8 @@ HWY_ATTR void activate(uint32_t activation, float *values, int64_t n) {
         return map(values, n, [](Floats v) HWY_ATTR { return swish(v, 1.702F); });
     case LAMINA_SIGMOID:
         return map(values, n, [](Floats v) HWY_ATTR { return sigmoid(v); });
+    case LAMINA_RELU2:
+        return map(values, n, [](Floats v) HWY_ATTR { return hn::Mul(relu(v), relu(v)); });
     default: // LAMINA_NONE
         return;
     }

@@ -6,7 +6,7 @@
 
 namespace lamina::plugin::cpu_fallback {
 
-// Replaces each value by its activation: LAMINA_NONE to LAMINA_SIGMOID of product_numbers.h.
+// Replaces each value by its activation: LAMINA_NONE to LAMINA_LAST_ACTIVATION of product_numbers.h.
 void activate(uint32_t activation, float *values, int64_t n);
 
 // Multiplies each value by its own factor.

@@ -75,11 +75,16 @@ struct CpuFallback {
             "table?: max_len C -> y: sequence B T C",
             weight_dtypes),
         cpu_kernel<cpu_fallback::rms_norm>(
-            "rms_norm", "eps groups weight_offset; x: ... groups*C, residual?: ... groups*C; weight?: C "
-                        "-> y: ... groups*C"),
+            "rms_norm", "eps groups weight_groups weight_offset; x: ... groups*C, residual?: ... groups*C; "
+                        "weight?: weight_groups*C -> y: ... groups*C"),
         cpu_kernel<cpu_fallback::rotary>(
             "rotary", "heads layout=interleaved|halves magnitude max_len batch_first; x: sequence B T "
                       "heads*D, position?: i32 B; frequencies: P -> y: sequence B T heads*D"),
+        cpu_kernel<cpu_fallback::selective_scan>(
+            "selective_scan",
+            "heads groups state_dim min_step max_step; x: B T heads*E+2*groups*state_dim, step: B T heads, "
+            "position?: i32 B, lengths?: i32 B; log_rate: heads, offset: heads, skip?: heads -> y: B T heads*E; "
+            "state=position: B heads state_dim E"),
         cpu_kernel<cpu_fallback::softmax>("softmax", "x: ... C -> y: ... C"),
         cpu_kernel<cpu_fallback::top_k>("top_k",
                                         "k; x: ... V, bias?: V -> values: ... k, indices: i32 ... k, sum: ... 1"),

@@ -1,5 +1,6 @@
 // The gated delta rule. Columns of a memory do not depend on each other, so threads share them out.
 #include "delta.hpp"
+#include "gates.hpp"
 #include "kernels.hpp"
 #include "matrix.hpp"
 #include "threads.hpp"
@@ -40,10 +41,8 @@ void find_gates(const Call &call, const Delta &delta, float *fade, float *share)
         for (int64_t r = begin; r < end; ++r)
             for (int64_t h = 0; h < delta.heads; ++h) {
                 const auto head = static_cast<size_t>(h);
-                const float v = fading.row(r)[head] + offset[head];
-                const float softplus = std::max(v, 0.0F) + std::log1p(std::exp(-std::abs(v)));
                 const int64_t at = (r / delta.steps * delta.heads + h) * delta.steps + r % delta.steps;
-                fade[at] = std::exp(-std::exp(rate[head]) * softplus);
+                fade[at] = std::exp(-std::exp(rate[head]) * softplus(fading.row(r)[head] + offset[head]));
                 share[at] = 1 / (1 + std::exp(-writing.row(r)[head]));
             }
     });

@@ -17,6 +17,7 @@ void log_softmax(const Call &call);
 void positional_encoding(const Call &call);
 void rms_norm(const Call &call);
 void rotary(const Call &call);
+void selective_scan(const Call &call);
 void softmax(const Call &call);
 void top_k(const Call &call);
 

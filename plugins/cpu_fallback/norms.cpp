@@ -33,15 +33,17 @@ void layer_norm(const Call &call) {
 
 void rms_norm(const Call &call) {
     const Tensor x = call.in("x"), residual = call.in("residual"), y = call.out("y");
-    const float *const weight = values_of(call.weight("weight"));
+    const Tensor weight = call.weight("weight");
     const double eps = call.real("eps");
     const auto offset = static_cast<float>(call.real("weight_offset"));
-    const int64_t groups = call.integer("groups"), cols = x.cols() / groups;
+    const int64_t groups = call.integer("groups"), cols = x.cols() / groups,
+                  weight_groups = call.integer("weight_groups");
     for_rows(x, [&](int64_t row) {
         for (int64_t g = 0; g < groups; ++g) {
             const int64_t at = row * x.cols() + g * cols;
             rms_norm_row(x.f32().data() + at, cols, eps,
-                         {weight, nullptr, values_of(residual, at), offset, y.f32().data() + at});
+                         {values_of(weight, g % weight_groups * cols), nullptr, values_of(residual, at), offset,
+                          y.f32().data() + at});
         }
     });
 }

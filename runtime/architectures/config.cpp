@@ -17,7 +17,7 @@ constexpr int64_t largest_setting = std::numeric_limits<int32_t>::max(); // of a
 constexpr int64_t most_layers = 1'000;
 
 // Names of activations: in config.json (transformers, activations.py), and Lamina's.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> activations{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> activations{{
     {"gelu", "gelu"},
     {"gelu_fast", "gelu_tanh"},
     {"gelu_new", "gelu_tanh"},
@@ -25,6 +25,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> activati
     {"gelu_pytorch_tanh", "gelu_tanh"},
     {"quick_gelu", "quick_gelu"},
     {"relu", "relu"},
+    {"relu2", "relu2"},
     {"silu", "silu"},
     {"swish", "silu"},
     {"tanh", "tanh"},
@@ -62,6 +63,44 @@ std::string text_of(const std::filesystem::path &file) {
     constexpr uint64_t largest = 16u << 20;
     const std::vector<std::byte> bytes = read_file(file, largest, FileReader::Kind::ordinary);
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+std::string with_finite_numbers(std::string_view json) {
+    constexpr std::string_view infinity = "Infinity", greatest = "1.7976931348623157e308";
+    std::string out;
+    for (size_t at = 0; at < json.size();) {
+        // The characters of {"__float__": "Infinity"}, with any space between them.
+        size_t end = at;
+        std::string sign;
+        const auto passes = [&](std::string_view token) {
+            while (end < json.size() && std::string_view(" \t\r\n").find(json[end]) != std::string_view::npos) ++end;
+            const bool found = json.substr(end, token.size()) == token;
+            if (found) end += token.size();
+            return found;
+        };
+        if (json[at] == '{' && passes("{") && passes("\"__float__\"") && passes(":")) {
+            sign = passes("\"-Infinity\"") ? "-" : "";
+            if ((!sign.empty() || passes("\"Infinity\"")) && passes("}")) {
+                out.append(sign).append(greatest);
+                at = end;
+                continue;
+            }
+        }
+        if (json.substr(at, infinity.size()) == infinity) {
+            out.append(greatest);
+            at += infinity.size();
+            continue;
+        }
+        const bool is_text = json[at] == '"';
+        out += json[at++];
+        for (bool escaped = false; is_text && at < json.size();) { // a string, to its end
+            const char c = json[at++];
+            out += c;
+            if (c == '"' && !escaped) break;
+            escaped = c == '\\' && !escaped;
+        }
+    }
+    return out;
 }
 
 Config::Config(JsonView object, const ConfigKeys *keys)

@@ -29,7 +29,15 @@ constexpr std::array<std::string_view, 8> others{
 constexpr std::array<std::string_view, 5> required{"attention.head_count", "block_count", "context_length",
                                                    "embedding_length", "feed_forward_length"};
 
-constexpr std::string_view key_heads = "attention.head_count_kv";
+// Keys that may have a number for each layer, 0 where the layer has no such part; the setting, and where that is said.
+struct ByLayer {
+    std::string_view gguf;
+    const char *setting, *flags;
+};
+constexpr std::array<ByLayer, 2> by_layer{{
+    {"attention.head_count_kv", "num_key_value_heads", "attention_layers"},
+    {"feed_forward_length", "intermediate_size", "feed_forward_layers"},
+}};
 constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors of the rotary frequencies
 // The same for texts within the trained context, and for longer ones; "longrope".
 constexpr std::string_view short_factors = "rope_factors_short.weight", long_factors = "rope_factors_long.weight";
@@ -74,7 +82,8 @@ class Reader {
                 const bool replaced =
                     settings.data() != kind.settings.data() &&
                     std::ranges::find(kind.settings, theirs, &SettingName::gguf) != kind.settings.end();
-                if (value != nullptr && !replaced && theirs != key_heads) out[ours] = json(*value);
+                const bool of_layers = std::ranges::find(by_layer, theirs, &ByLayer::gguf) != by_layer.end();
+                if (value != nullptr && !replaced && !(of_layers && value->is_list())) out[ours] = json(*value);
             }
         for (const auto &[ours, tensor] : kind.flags) out[ours] = gguf_.weights.entries().contains(tensor);
         if (const auto table = gguf_.weights.entries().find("token_embd.weight");
@@ -85,7 +94,10 @@ class Reader {
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
         if (const GgufValue *window = find("attention.sliding_window"); window == nullptr || window->number() == 0)
             out["sliding_window"] = nullptr;
-        add_key_heads(out);
+        if (find("attention.head_count_kv") == nullptr)
+            out["num_key_value_heads"] = json(*find("attention.head_count"));
+        for (const ByLayer &key : by_layer)
+            if (const GgufValue *value = find(key.gguf); value != nullptr && value->is_list()) add(key, *value, out);
         out["head_dim"] = depth_of_heads("attention.key_length");
         if (const GgufValue *pattern = find("attention.sliding_window_pattern")) add_pattern(*pattern, out);
         if (const GgufValue *recurrent = find("attention.recurrent_layers"))
@@ -136,23 +148,17 @@ class Reader {
         if (find(key) == nullptr) refuse("the metadata lack the key " + in_quotes(type_ + "." + std::string(key)));
     }
 
-    // A number, or a list with one for each layer: 0 for those without attention, which "attention_layers" then says.
-    void add_key_heads(Json &config) const {
-        const GgufValue *value = find(key_heads);
-        if (value == nullptr || !value->is_list()) {
-            config["num_key_value_heads"] = json(value != nullptr ? *value : *find("attention.head_count"));
-            return;
+    static void add(const ByLayer &key, const GgufValue &values, Json &config) {
+        int64_t number = 0;
+        Json flags = Json::array();
+        for (const int64_t each : values.integers()) {
+            if (each != 0 && number != 0 && each != number)
+                values.fail("a setting that differs from layer to layer is not supported");
+            number = std::max(number, each);
+            flags.push_back(each != 0);
         }
-        int64_t heads = 0;
-        Json attend = Json::array();
-        for (const int64_t each : value->integers()) {
-            if (each != 0 && heads != 0 && each != heads)
-                value->fail("a setting that differs from layer to layer is not supported");
-            heads = std::max(heads, each);
-            attend.push_back(each != 0);
-        }
-        config["num_key_value_heads"] = heads;
-        config["attention_layers"] = attend;
+        if (number != 0) config[key.setting] = number;
+        config[key.flags] = flags;
     }
 
     // Which layers have a window: a number, or a list with a flag for each.
@@ -218,7 +224,8 @@ class Reader {
     [[nodiscard]] int64_t depth_of_heads(std::string_view key) const {
         if (const GgufValue *depth = find(key)) return depth->integer(1, INT32_MAX);
         const GgufValue *heads = find("attention.head_count");
-        return find("embedding_length")->integer(1, INT32_MAX) / (heads->is_list() ? 1 : heads->integer(1, INT32_MAX));
+        const int64_t count = heads->is_list() ? 1 : heads->integer(0, INT32_MAX); // 0: no layer has attention
+        return count == 0 ? 0 : find("embedding_length")->integer(1, INT32_MAX) / count;
     }
 
     // Without a type it is linear, and without a factor nothing is scaled. YaRN's factor on the rotated channels is the

@@ -95,7 +95,8 @@ GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tenso
     Json params{{"eps", options.eps}};
     if (options.weight_offset != 0) params["weight_offset"] = options.weight_offset;
     if (options.groups != 1) params["groups"] = options.groups;
-    require(module + ".weight", {channels(x) / options.groups});
+    if (options.own_weights && options.groups != 1) params["weight_groups"] = options.groups;
+    require(module + ".weight", {options.own_weights ? channels(x) : channels(x) / options.groups});
     return layer(module, "rms_norm", {{"x", x}, {"residual", options.residual}}, params);
 }
 
@@ -147,17 +148,23 @@ GraphWriter::Tensor GraphWriter::mixture(const std::string &module, const std::s
     const int64_t width = channels(x);
     Json weights;
     for (const char *part : {"up", "gate", "down"}) {
+        if (!options.gated && std::string_view(part) == "gate") continue;
         const std::string weight = name + "." + part + "_proj.weight";
         const bool down = std::string_view(part) == "down";
         require(weight, {options.experts, down ? width : options.hidden, down ? options.hidden : width});
         weights[std::string(part) + "_weight"] = weight;
     }
-    const Tensor scores = linear(module + "." + options.router, x,
+    const Tensor scores = linear(module + "." + options.router, options.scored.empty() ? x : options.scored,
                                  {.outputs = options.experts, .biased = false, .weight = options.router_weight});
     Json choice{{"k", options.chosen}};
     if (const auto *members = options.choice.members())
         for (const Json::Member &member : *members) choice[member.key] = member.value;
-    const Tensor chosen = layer(name + ".router", "router", {{"x", scores}}, choice);
+    Json biased;
+    if (!options.router_bias.empty()) {
+        require(options.router_bias, {options.experts});
+        biased["bias"] = options.router_bias;
+    }
+    const Tensor chosen = layer(name + ".router", "router", {{"x", scores}}, choice, biased);
     return layer(name, "experts",
                  {{"x", x}, {"experts", chosen}, {"shares", chosen + ".weights"}, {"residual", options.residual}},
                  {{"activation", options.activation}}, weights);

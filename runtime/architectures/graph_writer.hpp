@@ -68,6 +68,7 @@ class GraphWriter {
         double eps = 1e-6;
         double weight_offset = 0; // 1 if the file stores the weight minus 1
         int64_t groups = 1;       // heads, each normalized by itself
+        bool own_weights = false; // each group has weights of its own; else all have the same
         Tensor residual = {};
     };
     Tensor rms_norm(const std::string &module, const Tensor &x, const RmsNorm &options);
@@ -90,14 +91,17 @@ class GraphWriter {
     };
     Tensor feed_forward(const std::string &module, const Tensor &x, const FeedForward &options);
 
-    // A mixture of gated feed-forward layers: the product MODULE.ROUTER, the choice NAME.router, and the layer NAME, of
-    // the stacks NAME.up_proj, .gate_proj and .down_proj.
+    // A mixture of feed-forward layers: the product MODULE.ROUTER, the choice NAME.router, and the layer NAME, of the
+    // stacks NAME.up_proj, .gate_proj and .down_proj.
     struct Mixture {
         int64_t experts, chosen, hidden;
         std::string activation;
         std::string router = "gate";
         std::string router_weight = {}; // if it is not MODULE.ROUTER.weight
+        std::string router_bias = {};   // added to the scores for the choice; empty: nothing is
         Json choice = {};               // parameters of the layer `router` beside k
+        bool gated = true;
+        Tensor scored = {}; // what the router sees, if it is not x
         Tensor residual = {};
     };
     Tensor mixture(const std::string &module, const std::string &name, const Tensor &x, const Mixture &options);

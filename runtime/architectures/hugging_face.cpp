@@ -32,7 +32,7 @@ Config part_for_texts(const Config &whole, std::string &model_type, std::optiona
 
 std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
-    const JsonText document(text_of(file), file.string());
+    const JsonText document(with_finite_numbers(text_of(file)), file.string());
     const Config whole = Config::of_model(document.root());
     refuse_unsupported(whole);
     std::string model_type = whole.text("model_type");

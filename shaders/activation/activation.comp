@@ -23,11 +23,11 @@ layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
 
 float activated(float of) {
     const float v = of / scale;
-    // Beyond +-100, all that have no bounds are exactly 0 on the left and x on the right. At the infinities their
-    // formulas would compute 0 times infinity.
-    const bool bounded = ACTIVATION == LAMINA_TANH || ACTIVATION == LAMINA_SIGMOID;
+    // Beyond +-100, all but these are exactly 0 on the left and x on the right. At the infinities their formulas would
+    // compute 0 times infinity.
+    const bool others = ACTIVATION == LAMINA_TANH || ACTIVATION == LAMINA_SIGMOID || ACTIVATION == LAMINA_RELU2;
     if (ACTIVATION == LAMINA_NONE) return of;
-    const bool far = !bounded && abs(v) > 100.0;
+    const bool far = !others && abs(v) > 100.0;
     return far ? max(of, 0.0) : scale * activate(ACTIVATION, v);
 }
 

@@ -39,6 +39,7 @@ float activate(uint activation, float x) {
     if (activation == LAMINA_QUICK_GELU) return times_sigmoid(x, 1.702 * x);
     if (activation == LAMINA_TANH) return safe_tanh(x);
     if (activation == LAMINA_SIGMOID) return times_sigmoid(1.0, x);
+    if (activation == LAMINA_RELU2) return x < 0.0 ? 0.0 : x * x;
     return x;
 }
 

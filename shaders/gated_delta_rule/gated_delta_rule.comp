@@ -13,6 +13,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "common/activation.glsl"
+#include "common/softplus.glsl"
 #include "common/weight.glsl"
 #include "common/workgroup.glsl"
 
@@ -45,13 +46,6 @@ const uint LONGEST = 256u;                  // key_dim
 shared float staged[2 * 2 * LONGEST];       // of two tokens: query, key
 shared float products[2 * 2 * INVOCATIONS]; // of two tokens: query * M, key * M; of the rows of an invocation
 shared float lengths_of[2 * 3 * LANES];     // of two tokens: query * query, key * key, query * key; likewise
-
-// log(1 + exp(v)). log() is not exact enough near 1: log(1 + u) = 2 artanh(u / (2 + u)), as a series.
-float softplus(float v) {
-    const float u = exp(-abs(v)), s = u / (2.0 + u), q = s * s;
-    const float series = 1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * (1.0 / 9.0 + q * (1.0 / 11.0 + q / 13.0)))));
-    return max(v, 0.0) + 2.0 * s * series;
-}
 
 // Where the row of a token begins.
 uint row_of(uint sequence, uint t) { return (sequence * steps + t) * (2u * key_heads * key_dim + heads * value_dim); }

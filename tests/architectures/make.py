@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from make_decoders import decoders, for_gguf, mixtures
 from make_encoders import encoders
-from make_hybrids import gpt_oss, lfm2, recurrent_decoders
+from make_hybrids import gpt_oss, lfm2, recurrent_decoders, scanning_decoders
 from make_translators import encoder_decoders
 from tiny import here, is_wanted
 
@@ -85,6 +85,7 @@ if __name__ == "__main__":
     decoders()
     mixtures()
     recurrent_decoders()
+    scanning_decoders()
     gpt_oss()
     lfm2()
     for_gguf()

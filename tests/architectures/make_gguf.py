@@ -17,9 +17,25 @@ import tempfile
 
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain",
-           "glm4", "gpt_oss_mxfp4", "granite", "granitemoe", "lfm2", "mixtral_plain", "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain",
+           "glm4", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "lfm2",
+           "mamba2_plain", "mixtral_plain", "nemotron_h_moe_plain", "nemotron_h_plain", "olmo2", "olmoe", "phi3",
+           "phi3_longrope", "phi_plain",
            "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain",
            "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain"]
+
+
+def as_published(settings):
+    """With the keys of published files, which the converter knows, and transformers writes others for."""
+    if settings["model_type"] == "granitemoehybrid":
+        older = {"full_attention": "attention", "linear_attention": "mamba"}
+        settings["layer_types"] = [older[name] for name in settings["layer_types"]]
+    if settings["model_type"] == "nemotron_h":
+        letters = {"linear_attention": "M", "full_attention": "*", "mlp": "-", "moe": "E"}
+        settings["hybrid_override_pattern"] = "".join(letters[name] for name in settings.pop("layers_block_type"))
+        settings["num_hidden_layers"] = len(settings["hybrid_override_pattern"])
+        settings["mamba_d_head"] = settings["mamba_head_dim"]
+        if "E" not in settings["hybrid_override_pattern"]:
+            del settings["num_experts_per_tok"]
 
 
 def main():
@@ -35,6 +51,7 @@ def main():
         target.mkdir()
         shutil.copy(here / source / "golden.safetensors", target)
         settings = ModelBase.load_hparams(here / source, False)
+        as_published(settings)
         model_class = get_model_class(settings["architectures"][0])
         model_class.set_vocab = lambda self: None
         model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead

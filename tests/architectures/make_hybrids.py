@@ -7,7 +7,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from make_decoders import decoder, moe
-from tiny import here, ids, is_wanted, llama_like, rope, save
+from tiny import here, ids, is_wanted, llama_like, rope, save, vocabulary
 
 
 def in_mxfp4(name, config):
@@ -107,3 +107,53 @@ def recurrent_decoders():
         recurrent=True)
     decoder("qwen3_5_moe_whole", T.Qwen3_5MoeForConditionalGeneration, T.Qwen3_5MoeConfig(
         text_config=llama_like(**mixture), vision_config=seeing), recurrent=True)
+
+
+def nemotron(config):
+    """With a bias of the choice of experts, which is no parameter."""
+    model = transformers.NemotronHForCausalLM(config)
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            buffer.copy_((torch.randn_like(buffer) * 0.2).half())
+    return model
+
+
+def scanning_decoders():
+    """Most or all of their layers have a state, as in Mamba-2."""
+    T = transformers
+    mamba = dict(vocab_size=vocabulary, hidden_size=24, num_hidden_layers=2, expand=2, num_heads=6, head_dim=8, state_size=10,
+                 n_groups=2, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+    decoder("mamba2", T.Mamba2ForCausalLM, T.Mamba2Config(**mamba), recurrent=True)
+    decoder("mamba2_limited", T.Mamba2ForCausalLM, T.Mamba2Config(
+        **mamba | dict(n_groups=1, use_bias=True, use_conv_bias=False, conv_kernel=3, hidden_act="gelu",
+                       time_step_limit=(0.5, 1.5), tie_word_embeddings=True, layer_norm_epsilon=1e-3)), recurrent=True)
+    decoder("mamba2_plain", T.Mamba2ForCausalLM, T.Mamba2Config(**mamba), dtype=torch.float32, recurrent=True)
+
+    granite = llama_like(num_hidden_layers=3, layer_types=["mamba", "attention", "mamba"], hidden_size=36, mamba_n_heads=6,
+                         mamba_d_state=10, mamba_n_groups=2, shared_intermediate_size=28, num_local_experts=5,
+                         num_experts_per_tok=2, embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3,
+                         logits_scaling=2.5)
+    dense = dict(num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=44)
+    hybrid = lambda **more: T.GraniteMoeHybridConfig(**granite | more)
+    decoder("granite_hybrid", T.GraniteMoeHybridForCausalLM, hybrid(), recurrent=True)
+    decoder("granite_hybrid_dense", T.GraniteMoeHybridForCausalLM, hybrid(
+        **dense, position_embedding_type="rope", rope_parameters=rope("default"), attention_bias=True, mamba_d_head=12,
+        mamba_proj_bias=True, mamba_conv_bias=False, time_step_limit=(0.25, 1.0), tie_word_embeddings=True), recurrent=True)
+    decoder("granite_hybrid_attending", T.GraniteMoeHybridForCausalLM, hybrid(
+        layer_types=["attention"] * 3, position_embedding_type="rope", rope_parameters=rope("default")))
+    decoder("granite_hybrid_plain", T.GraniteMoeHybridForCausalLM, hybrid(), dtype=torch.float32, recurrent=True)
+    decoder("granite_hybrid_dense_plain", T.GraniteMoeHybridForCausalLM, hybrid(**dense), dtype=torch.float32, recurrent=True)
+
+    sizes = dict(vocab_size=vocabulary, hidden_size=36, intermediate_size=44, num_attention_heads=6, num_key_value_heads=2,
+                    head_dim=8, max_position_embeddings=64, mamba_num_heads=6, mamba_head_dim=8, ssm_state_size=10,
+                    n_groups=2, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=20,
+                    moe_shared_expert_intermediate_size=28, layers_block_type=["mamba", "mlp", "attention", "mamba"])
+    mixture = dict(layers_block_type=["mamba", "moe", "attention", "moe"], routed_scaling_factor=2.5)
+    hybrid = lambda **more: T.NemotronHConfig(**sizes | more)
+    decoder("nemotron_h", nemotron, hybrid(mlp_bias=True), recurrent=True)
+    decoder("nemotron_h_moe", nemotron, hybrid(
+        **mixture, n_group=4, topk_group=2, time_step_min=0.5), recurrent=True)
+    decoder("nemotron_h_latent", nemotron, hybrid(
+        **mixture, moe_latent_size=16, norm_topk_prob=False, mlp_hidden_act="silu"), recurrent=True)
+    decoder("nemotron_h_plain", nemotron, hybrid(), dtype=torch.float32, recurrent=True)
+    decoder("nemotron_h_moe_plain", nemotron, hybrid(**mixture), dtype=torch.float32, recurrent=True)

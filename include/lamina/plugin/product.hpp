@@ -32,11 +32,12 @@ enum class Activation : uint32_t {
     silu = LAMINA_SILU,
     tanh = LAMINA_TANH,
     quick_gelu = LAMINA_QUICK_GELU,
-    sigmoid = LAMINA_SIGMOID
+    sigmoid = LAMINA_SIGMOID,
+    relu2 = LAMINA_RELU2
 };
 
 // The names of all but none, in this order, as a parameter of a layer has them.
-#define LAMINA_ACTIVATIONS "relu|gelu|gelu_tanh|silu|tanh|quick_gelu|sigmoid"
+#define LAMINA_ACTIVATIONS "relu|gelu|gelu_tanh|silu|tanh|quick_gelu|sigmoid|relu2"
 
 // A layer's parameter, and its value in a call.
 inline constexpr lamina_param activation_param =
@@ -61,6 +62,8 @@ inline double activate(Activation activation, double x) {
         return x / (1 + std::exp(-1.702 * x));
     case Activation::sigmoid:
         return 1 / (1 + std::exp(-x));
+    case Activation::relu2:
+        return x < 0 ? 0 : x * x;
     }
     throw std::logic_error("unknown activation");
 }

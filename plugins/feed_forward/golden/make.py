@@ -7,7 +7,7 @@ from golden import parameters, random, write
 C, H = 6, 10
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu,
                "tanh": torch.tanh, "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
-               "sigmoid": torch.sigmoid}
+               "sigmoid": torch.sigmoid, "relu2": lambda x: torch.relu(x) ** 2}
 
 up, down = parameters(torch.nn.Linear(C, H)), parameters(torch.nn.Linear(H, C))
 weights = {"up_weight": up.weight, "up_bias": up.bias, "down_weight": down.weight, "down_bias": down.bias}

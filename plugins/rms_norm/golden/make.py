@@ -21,3 +21,8 @@ write(__file__, "groups", {"groups": 4}, {"x": x}, {"y": rms_norm(x.unflatten(-1
 residual = random(2, 3, 20)
 write(__file__, "residual", {"groups": 4}, {"x": x, "residual": residual},
       {"y": rms_norm(x.unflatten(-1, (4, 5)), weight).flatten(-2) + residual}, {"weight": weight})
+
+# A weight of its own for each group.
+weight = random(20)
+write(__file__, "weight_groups", {"groups": 4, "weight_groups": 4}, {"x": x},
+      {"y": rms_norm(x.unflatten(-1, (4, 5)), weight.unflatten(-1, (4, 5))).flatten(-2)}, {"weight": weight})

@@ -3,6 +3,7 @@
 // and their mixtures of experts: Mixtral (Jiang et al., arXiv:2401.04088), Qwen MoE, OLMoE, Granite MoE.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
+#include "architectures/granite_factors.hpp"
 #include "architectures/made_modules.hpp"
 #include "architectures/mixture.hpp"
 
@@ -85,24 +86,6 @@ std::vector<int64_t> windows(const Config &config, const Kind &kind, const std::
     return out;
 }
 
-// Granite's factors. Its layers add `residual` times what they compute; here tokens are kept divided by that instead,
-// which a norm does not see but for its epsilon.
-struct Factors {
-    double embedding = 1, residual = 1, attention = 0, logits = 1;
-
-    static Factors of(const Config &config, bool of_gguf) {
-        if (!config.reads("residual_multiplier")) return {};
-        const auto factor = [&](const char *key) {
-            const double value = config.real(key);
-            if (!(value > 0)) config.fail(key, "expected a number above 0");
-            return value;
-        };
-        const bool usual = of_gguf && !config.has("attention_multiplier");
-        return {factor("embedding_multiplier"), factor("residual_multiplier"),
-                usual ? 0 : factor("attention_multiplier"), 1 / factor("logits_scaling")};
-    }
-};
-
 void build(Draft &draft, const Kind &kind) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.integer("hidden_size");
@@ -119,10 +102,9 @@ void build(Draft &draft, const Kind &kind) {
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const std::vector<bool> turns = rotary_layers(config, static_cast<size_t>(layers));
     const std::vector<int64_t> window = windows(config, kind, turns);
-    const Factors factor = Factors::of(config, draft.gguf);
+    const GraniteFactors factor = GraniteFactors::of(config, draft.gguf);
     if (draft.gguf) config.expect("positions_count", true);
-    const double eps = config.real("rms_norm_eps") / (factor.residual * factor.residual);
-    if (eps > 1) config.fail("residual_multiplier", "so small a number is not supported with this rms_norm_eps");
+    const double eps = factor.eps(config);
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();

@@ -1,0 +1,20 @@
+// Mamba-2's selective scan in some columns of a state, with SIMD.
+#pragma once
+
+#include <cstdint>
+
+namespace lamina::plugin::cpu_fallback {
+
+// What a token has for one head: where its first value is, and how far apart tokens are.
+struct ScanTokens {
+    const float *value, *key, *query; // `columns`, state_dim and state_dim values
+    const float *fade, *moved;        // of each token: what its state is multiplied by, and what its value is
+    float *y;                         // `columns` values
+    float skip;                       // times the values, added to y
+    int64_t stride, y_stride, count, state_dim;
+};
+
+// state: state_dim rows of `columns` values, `row` values apart.
+void selective_scan_columns(const ScanTokens &tokens, float *state, int64_t row, int64_t columns);
+
+} // namespace lamina::plugin::cpu_fallback

@@ -1,0 +1,38 @@
+// Granite's factors (IBM). Its layers add `residual` times what they compute; here tokens are kept divided by that
+// instead, which a norm does not see but for its epsilon.
+#pragma once
+
+#include "architectures/config.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace lamina::architectures {
+
+struct GraniteFactors {
+    double embedding = 1, residual = 1;
+    double attention = 0; // 0: as usual
+    double logits = 1;
+
+    // All are 1 for a model_type without them. Throws Error(input) unless they are above 0.
+    static GraniteFactors of(const Config &config, bool of_gguf) {
+        if (!config.reads("residual_multiplier")) return {};
+        const auto factor = [&](const char *key) {
+            const double value = config.real(key);
+            if (!(value > 0)) config.fail(key, "expected a number above 0");
+            return value;
+        };
+        const bool usual = of_gguf && !config.has("attention_multiplier");
+        return {factor("embedding_multiplier"), factor("residual_multiplier"),
+                usual ? 0 : factor("attention_multiplier"), 1 / factor("logits_scaling")};
+    }
+
+    // Of the norms of tokens, for "rms_norm_eps" as the file has it.
+    [[nodiscard]] double eps(const Config &config) const {
+        const double out = config.real("rms_norm_eps") / (residual * residual);
+        if (out > 1) config.fail("residual_multiplier", "so small a number is not supported with this rms_norm_eps");
+        return out;
+    }
+};
+
+} // namespace lamina::architectures

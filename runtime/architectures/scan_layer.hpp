@@ -1,0 +1,51 @@
+// The layer that models of the kind of Mamba-2 (Dao, Gu, arXiv:2405.21060) have instead of attention: a short
+// convolution, a selective scan, and a gate.
+#pragma once
+
+#include "architectures/decoder_graph.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace lamina::architectures {
+
+struct Scan {
+    int64_t heads, head_dim, groups,
+        state_dim; // groups: of keys, and parts of the result that are normalized separately
+    int64_t width; // of the convolution
+    bool biased, convolution_biased;
+    std::string activation; // of the convolution
+    double eps;
+    double min_step = 0, max_step = std::numeric_limits<float>::max();
+
+    // Reads "time_step_limit": the least and the most.
+    void limit_steps(const Config &config);
+    // Throws Error(input) unless the sizes fit together. The keys that gave the heads and the groups are named.
+    void check(const Config &config, const char *of_heads, const char *of_groups) const;
+};
+
+// Of a head, where a GGUF file has the channels of all heads together ("inner_size").
+[[nodiscard]] int64_t scan_head_dim(const Config &config, int64_t heads);
+
+class ScanLayer {
+  public:
+    ScanLayer(Draft &draft, const DecoderGraph &decoder, Scan scan);
+
+    // `module` has in_proj, conv1d, A_log, dt_bias, D, norm and out_proj.
+    [[nodiscard]] GraphWriter::Tensor operator()(const std::string &module, const GraphWriter::Tensor &x,
+                                                 const GraphWriter::Tensor &residual) const;
+
+  private:
+    Draft &draft_;
+    const DecoderGraph &decoder_;
+    GraphWriter &graph_;
+    Scan scan_;
+    int64_t values_, keys_; // channels
+
+    [[nodiscard]] GraphWriter::Tensor convolution(const std::string &module, const GraphWriter::Tensor &x) const;
+    [[nodiscard]] std::string norm_of(const std::string &module) const;
+    [[nodiscard]] Json weights(const std::string &module) const;
+};
+
+} // namespace lamina::architectures
