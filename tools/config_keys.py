@@ -65,7 +65,7 @@ NO_EFFECT = {
     "first values of weights, which a file replaces": [
         "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "logit_scale_init_value",
         "mamba_dt_init_floor", "mamba_dt_max", "rescale_prenorm_residual", "sinusoidal_pos_embds", "time_step_floor",
-        "time_step_max", "time_step_min", "-nemotron_h.time_step_min"],
+        "time_step_max", "time_step_min", "-mamba2.rescale_prenorm_residual", "-nemotron_h.time_step_min"],
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",

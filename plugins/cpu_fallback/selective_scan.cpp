@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -31,7 +32,8 @@ struct Scan {
 void find_steps(const Call &call, const Scan &scan, float *fade, float *moved) {
     const Tensor step = call.in("step");
     const auto rate = call.weight("log_rate").f32(), offset = call.weight("offset").f32();
-    const auto least = static_cast<float>(call.real("min_step")), most = static_cast<float>(call.real("max_step"));
+    const auto least = static_cast<float>(call.real("min_step")), limit = static_cast<float>(call.real("max_step"));
+    const float most = limit == 0 ? std::numeric_limits<float>::max() : limit;
     in_ranges(step.rows(), part_values / 64 / scan.heads + 1, [&](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r)
             for (int64_t h = 0; h < scan.heads; ++h) {

@@ -34,13 +34,12 @@ struct SelectiveScan {
         "what queries read from a state that fades and takes in values under keys, token by token";
     static constexpr auto source = "Dao, Gu: Transformers are SSMs (Mamba-2), arXiv:2405.21060, sections 2 and 7";
 
-    static constexpr float longest = std::numeric_limits<float>::max();
     static constexpr std::array params{
         required(integer("heads", "states, each with values of its own", 1, 1)),
         integer("groups", "of keys and queries, each shared by heads / groups neighbouring heads", 1, 1),
         required(integer("state_dim", "channels of a key and a query", 1, 1, 256)),
-        real("min_step", "the least that a token moves a state", 0, 0, longest),
-        real("max_step", "and the most", longest, 0, longest),
+        real("min_step", "the least that a token moves a state", 0, 0, 1e6),
+        real("max_step", "and the most; 0: no limit", 0, 0, 1e6),
     };
     static constexpr std::array inputs{
         input("x", "B T heads*E+2*groups*state_dim", "for each token the values, then the keys, then the queries"),
@@ -89,7 +88,7 @@ struct SelectiveScan {
         if (heads % groups != 0)
             throw Invalid("heads must be a multiple of groups: found " + std::to_string(heads) + " and " +
                           std::to_string(groups));
-        if (call.real("min_step") > call.real("max_step"))
+        if (call.real("min_step") > longest_step(call))
             throw Invalid("min_step must be at most max_step: found " + std::to_string(call.real("min_step")) +
                           " and " + std::to_string(call.real("max_step")));
         if (call.state("state") && !call.in("position"))
@@ -121,7 +120,7 @@ struct SelectiveScan {
                u32(heads.state_dim),
                u32(heads.value_dim),
                static_cast<float>(call.real("min_step")),
-               static_cast<float>(call.real("max_step"))};
+               static_cast<float>(longest_step(call))};
         // Without a state, states end in memory that nobody reads.
         const lamina_ref after =
             state ? plan.state("state") : plan.scratch(values * static_cast<int64_t>(sizeof(float)));
@@ -139,6 +138,10 @@ struct SelectiveScan {
     }
 
   private:
+    static double longest_step(const Call &call) {
+        const double most = call.real("max_step");
+        return most == 0 ? std::numeric_limits<float>::max() : most;
+    }
     // The first tokens of a sequence, one after the other, in one head.
     static void follow(const Call &call, const Heads &heads, int64_t b, int64_t h, int64_t tokens) {
         const Tensor x = call.in("x"), y = call.out("y"), position = call.in("position"), state = call.state("state"),
@@ -157,8 +160,8 @@ struct SelectiveScan {
             };
             const auto value = part(heads.value(h), columns), key = part(heads.key(h), rows),
                        query = part(heads.query(h), rows);
-            const double moved = std::clamp(softplus(call.in("step").row(r)[head] + offset), call.real("min_step"),
-                                            call.real("max_step"));
+            const double moved =
+                std::clamp(softplus(call.in("step").row(r)[head] + offset), call.real("min_step"), longest_step(call));
             const double fade = std::exp(-rate * moved);
             for (size_t j = 0; j < columns; ++j) {
                 double sum = skip ? static_cast<double>(skip.f32()[head]) * value[j] : 0;

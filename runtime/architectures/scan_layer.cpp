@@ -3,7 +3,6 @@
 #include "architectures/made_modules.hpp"
 #include "architectures/weight_parts.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace lamina::architectures {
@@ -11,9 +10,10 @@ namespace lamina::architectures {
 void Scan::limit_steps(const Config &config) {
     if (config.is_null("time_step_limit") || !config.reads("time_step_limit")) return;
     const std::vector<double> limits = config.reals("time_step_limit");
-    if (limits.size() != 2 || !(limits[0] >= 0 && limits[0] <= limits[1]))
-        config.fail("time_step_limit", "expected two numbers, the least and the most");
-    min_step = std::min(limits[0], max_step), max_step = std::min(limits[1], max_step);
+    if (limits.size() != 2 || !(limits[0] >= 0 && limits[0] <= limits[1] && limits[1] > 0))
+        config.fail("time_step_limit", "expected two numbers, the least from 0 on and the most");
+    constexpr double none = 1e6; // steps come nowhere near it
+    min_step = limits[0], max_step = limits[1] < none ? limits[1] : 0;
 }
 
 void Scan::check(const Config &config, const char *of_heads, const char *of_groups) const {
@@ -51,7 +51,7 @@ GraphWriter::Tensor ScanLayer::operator()(const std::string &module, const Graph
                               convolved = convolution(module, projected(of_values, mixed));
     Json params{{"heads", scan_.heads}, {"groups", scan_.groups}, {"state_dim", scan_.state_dim}};
     if (scan_.min_step != 0) params["min_step"] = scan_.min_step;
-    if (scan_.max_step != std::numeric_limits<float>::max()) params["max_step"] = scan_.max_step;
+    if (scan_.max_step != 0) params["max_step"] = scan_.max_step;
     const GraphWriter::Tensor read = graph_.layer(module + ".scan", "selective_scan",
                                                   {{"x", convolved},
                                                    {"step", projected(of_step, scan_.heads)},

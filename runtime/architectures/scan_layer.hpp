@@ -5,7 +5,6 @@
 #include "architectures/decoder_graph.hpp"
 
 #include <cstdint>
-#include <limits>
 #include <string>
 
 namespace lamina::architectures {
@@ -17,7 +16,7 @@ struct Scan {
     bool biased, convolution_biased;
     std::string activation; // of the convolution
     double eps;
-    double min_step = 0, max_step = std::numeric_limits<float>::max();
+    double min_step = 0, max_step = 0; // of a token; 0: no limit
 
     // Reads "time_step_limit": the least and the most.
     void limit_steps(const Config &config);

@@ -49,7 +49,9 @@ std::vector<std::string> texts_of(size_t count) {
 } // namespace
 
 TEST_CASE("memories: a prompt in blocks gives the same scores as token by token, whatever is beside it") {
-    const Recurrent model;
+    const std::string name = GENERATE("qwen3_5", "mamba2", "nemotron_h_moe");
+    CAPTURE(name);
+    const Recurrent model(name);
     for (const Device &device : test::devices_of_each_kind(runtime())) {
         Session session = model.on(device);
         detail::SessionState &state = detail::Access::state(session);
@@ -95,7 +97,9 @@ TEST_CASE("memories: texts are the same with caches, which grow, and without") {
 }
 
 TEST_CASE("memories: texts that join others and leave them are what they are alone") {
-    const Recurrent model("qwen3_5_moe");
+    const std::string name = GENERATE("qwen3_5_moe", "granite_hybrid");
+    CAPTURE(name);
+    const Recurrent model(name);
     const std::vector<std::string> texts = texts_of(11);
     Session alone = model.on(runtime().device("cpu"));
     for (const Device &device : test::devices_of_each_kind(runtime())) {

@@ -144,16 +144,17 @@ class Mixture(Base):
     def shapes(self):
         out = {}
         for name, shape in Base.shapes.func(self).items():
-            if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            granite = self.family.startswith("granitemoe")
+            if not name.endswith((".experts.gate_up_proj", ".experts.up_proj", ".experts.down_proj")):
                 out[name.replace("block_sparse_moe.router.", "block_sparse_moe.router.layer.")
-                    if self.family == "granitemoe" else self.published(name)] = shape
-            elif self.family == "granitemoe":
+                    if granite else self.published(name)] = shape
+            elif granite:
                 ours = "input_linear" if name.endswith("gate_up_proj") else "output_linear"
                 out[name.rpartition(".experts.")[0] + f".{ours}.weight"] = shape
             else:
                 mixtral = self.family == "mixtral"
                 parts = (("w1", "w3") if mixtral else ("gate_proj", "up_proj")) if name.endswith("gate_up_proj") else (
-                    ("w2",) if mixtral else ("down_proj",))
+                    ("w2",) if mixtral else (name.rpartition(".")[2],))
                 for e in range(shape[0]):
                     for part in parts:
                         out[f"{self.published(name.rpartition('.')[0])}.{e}.{part}.weight"] = [
@@ -161,6 +162,8 @@ class Mixture(Base):
         return out
 
     def published(self, name):
+        if self.family == "nemotron_h":
+            return name.replace("model.", "backbone.", 1)
         return name.replace(".mlp.", ".block_sparse_moe.") if self.family == "mixtral" else name
 
 
@@ -271,6 +274,7 @@ def more_decoders(decoder, rope):
     yield plain(T.Qwen3MoeForCausalLM, T.Qwen3MoeConfig, **moe, head_dim=8, attention_bias=False,
                 use_sliding_window=True, sliding_window=5)
     yield from recurrent_decoders(decoder, moe, part)
+    yield from scanning_decoders(decoder, rope)
     yield from gpt_oss(decoder, rope)
     yield from lfm2(decoder, rope)
     yield plain(T.Phi3ForCausalLM, T.Phi3Config, **decoder | dict(num_attention_heads=3, num_key_value_heads=1,
@@ -311,6 +315,28 @@ def more_decoders(decoder, rope):
                 num_attention_heads=3, num_kv_heads=3, ffn_hidden_size=20, max_position_embeddings=POSITIONS, bias=False,
                 layer_norm_epsilon=1e-5, multi_query=True, parallel_attn=True, new_decoder_architecture=False,
                 activation="gelu", rope_parameters=rope, tie_word_embeddings=True)
+
+
+def scanning_decoders(decoder, rope):
+    """Most or all of their layers have a state, as in Mamba-2."""
+    common = {k: v for k, v in decoder.items() if k in ("vocab_size", "tie_word_embeddings", "pad_token_id")}
+    yield plain(T.Mamba2ForCausalLM, T.Mamba2Config, **common, hidden_size=24, num_hidden_layers=2, expand=2, num_heads=6,
+                head_dim=8, state_size=10, n_groups=2, conv_kernel=4, use_bias=False, use_conv_bias=True, hidden_act="silu",
+                layer_norm_epsilon=1e-5, time_step_limit=[0.25, 1.5])
+    yield plain(T.GraniteMoeHybridForCausalLM, T.GraniteMoeHybridConfig, **decoder, attention_bias=False,
+                embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3, logits_scaling=2.5,
+                num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=16,
+                layer_types=["linear_attention", "full_attention"], position_embedding_type="rope", mamba_n_heads=6,
+                mamba_n_groups=2, mamba_d_state=10, mamba_d_head=8, mamba_d_conv=4, mamba_expand=2, mamba_conv_bias=True,
+                mamba_proj_bias=False, time_step_limit=[0.25, 1.5])
+    attention = {k: v for k, v in decoder.items() if k in ("hidden_size", "num_attention_heads", "num_key_value_heads",
+                                                           "intermediate_size")}
+    yield plain(T.NemotronHForCausalLM, T.NemotronHConfig, **common, **attention, head_dim=8, mamba_num_heads=6,
+                mamba_head_dim=8, ssm_state_size=10, n_groups=2, conv_kernel=4, use_bias=False, use_conv_bias=True,
+                mlp_bias=False, mlp_hidden_act="relu2", mamba_hidden_act="silu", layer_norm_epsilon=1e-5,
+                time_step_min=0.5, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12, moe_latent_size=16,
+                moe_shared_expert_intermediate_size=20, n_group=4, topk_group=2, norm_topk_prob=True,
+                routed_scaling_factor=2.5, layers_block_type=["linear_attention", "moe", "full_attention", "mlp"])
 
 
 def lfm2(decoder, rope):

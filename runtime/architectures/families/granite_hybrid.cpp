@@ -61,7 +61,7 @@ void build(Draft &draft) {
 
     const int64_t heads = config.positive("mamba_n_heads"), inner = width * config.positive("mamba_expand");
     const auto given_dim = config.find("mamba_d_head"); // "auto", or a number
-    const bool automatic = !given_dim || !given_dim->is_number();
+    const bool automatic = !given_dim || (given_dim->is_string() && given_dim->string() == "auto");
     if (!draft.gguf && (inner % heads != 0 || (!automatic && config.positive("mamba_d_head") * heads != inner)))
         config.fail("mamba_n_heads",
                     "expected that all heads have mamba_expand * hidden_size channels, " + std::to_string(inner));

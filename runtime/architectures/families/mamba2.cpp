@@ -24,6 +24,8 @@ void build(Draft &draft) {
               .convolution_biased = config.flag("use_conv_bias"),
               .activation = config.activation("hidden_act"),
               .eps = eps};
+    if (config.states("layer_types"))
+        config.fail("layer_types", "is not a key of such models, whose layers are all alike; leave it out");
     if (draft.gguf) config.ignore({"head_dim"}); // of attention, which no layer has
     scan.limit_steps(config);
     scan.check(config, "num_heads", "n_groups");

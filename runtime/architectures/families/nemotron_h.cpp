@@ -66,6 +66,7 @@ std::vector<Kind> kinds_of(const Config &config, bool of_gguf) {
         config.ignore({pattern});
         for (const std::string &name : config.texts(types)) out.push_back(kind_of(config, types, name));
     } else {
+        if (!config.has(pattern)) config.fail(types, "is missing");
         constexpr std::string_view letters = "M*-E";
         for (const char letter : config.text(pattern)) {
             const size_t at = letters.find(letter);
@@ -186,7 +187,7 @@ void build(Draft &draft) {
               .activation = config.activation("mamba_hidden_act"),
               .eps = eps};
     if (!draft.gguf) scan.min_step = config.real(name_of(config, "mamba_dt_min", "time_step_min"));
-    if (!(scan.min_step >= 0 && scan.min_step <= scan.max_step))
+    if (!(scan.min_step >= 0))
         config.fail("time_step_min", "expected a number from 0 on");
     scan.check(config, "mamba_num_heads", "n_groups");
 
