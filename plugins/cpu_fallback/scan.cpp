@@ -24,7 +24,7 @@ template <int64_t Vectors> HWY_INLINE void scan(const ScanTokens &tokens, int64_
     for (int64_t t = 0; t < tokens.count; ++t) {
         const float *const key = tokens.key + t * tokens.stride, *const query = tokens.query + t * tokens.stride,
                            *const value = tokens.value + t * tokens.stride + first;
-        const Floats fade = set(tokens.fade[t]);
+        const Floats lost = set(tokens.lost[t]);
         Floats taken[Vectors], sum[Vectors];
         for (int64_t v = 0; v < Vectors; ++v) {
             const Floats of_vector = hn::LoadU(floats, value + v * lanes);
@@ -34,7 +34,8 @@ template <int64_t Vectors> HWY_INLINE void scan(const ScanTokens &tokens, int64_
         for (int64_t i = 0; i < tokens.state_dim; ++i)
             for (int64_t v = 0; v < Vectors; ++v) {
                 float *const at = state + i * row + v * lanes;
-                const Floats h = hn::MulAdd(set(key[i]), taken[v], hn::Mul(fade, hn::LoadU(floats, at)));
+                const Floats before = hn::LoadU(floats, at);
+                const Floats h = hn::MulAdd(set(key[i]), taken[v], hn::MulAdd(lost, before, before));
                 hn::StoreU(h, floats, at);
                 sum[v] = hn::MulAdd(set(query[i]), h, sum[v]);
             }
@@ -51,7 +52,7 @@ void scan_column(const ScanTokens &tokens, int64_t column, float *state, int64_t
         float sum = tokens.skip * value;
         for (int64_t i = 0; i < tokens.state_dim; ++i) {
             float &h = state[i * row];
-            h = tokens.fade[t] * h + key[i] * taken;
+            h = h + tokens.lost[t] * h + key[i] * taken;
             sum += query[i] * h;
         }
         tokens.y[t * tokens.y_stride + column] = sum;

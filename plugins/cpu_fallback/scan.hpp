@@ -8,7 +8,7 @@ namespace lamina::plugin::cpu_fallback {
 // What a token has for one head: where its first value is, and how far apart tokens are.
 struct ScanTokens {
     const float *value, *key, *query; // `columns`, state_dim and state_dim values
-    const float *fade, *moved;        // of each token: what its state is multiplied by, and what its value is
+    const float *lost, *moved;        // of each token: what the state is multiplied by, minus 1, and what the value is
     float *y;                         // `columns` values
     float skip;                       // times the values, added to y
     int64_t stride, y_stride, count, state_dim;

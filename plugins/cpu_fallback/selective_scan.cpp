@@ -25,11 +25,11 @@ struct Scan {
           steps(y.dim(1)) {}
 
     // In a head, from the column `first` on.
-    void columns(int64_t b, int64_t h, int64_t first, const float *fade, const float *moved) const;
+    void columns(int64_t b, int64_t h, int64_t first, const float *lost, const float *moved) const;
 };
 
-// What states and values are multiplied by: (B, heads, T) of each.
-void find_steps(const Call &call, const Scan &scan, float *fade, float *moved) {
+// What states are multiplied by, minus 1, and values: (B, heads, T) of each.
+void find_steps(const Call &call, const Scan &scan, float *lost, float *moved) {
     const Tensor step = call.in("step");
     const auto rate = call.weight("log_rate").f32(), offset = call.weight("offset").f32();
     const auto least = static_cast<float>(call.real("min_step")), limit = static_cast<float>(call.real("max_step"));
@@ -40,19 +40,19 @@ void find_steps(const Call &call, const Scan &scan, float *fade, float *moved) {
                 const auto head = static_cast<size_t>(h);
                 const int64_t at = (r / scan.steps * scan.heads + h) * scan.steps + r % scan.steps;
                 moved[at] = std::clamp(softplus(step.row(r)[head] + offset[head]), least, most);
-                fade[at] = std::exp(-std::exp(rate[head]) * moved[at]);
+                lost[at] = std::expm1(-std::exp(rate[head]) * moved[at]);
             }
     });
 }
 
-void Scan::columns(int64_t b, int64_t h, int64_t first, const float *fade, const float *moved) const {
+void Scan::columns(int64_t b, int64_t h, int64_t first, const float *lost, const float *moved) const {
     const int64_t width = std::min(scan_columns, value_dim - first), gate = (b * heads + h) * steps;
     const int64_t keys = groups * state_dim, group = h / (heads / groups) * state_dim;
     const float *const row = x.f32().data() + b * steps * x.cols(), *const of_keys = row + heads * value_dim + group;
     const ScanTokens tokens{.value = row + h * value_dim + first,
                             .key = of_keys,
                             .query = of_keys + keys,
-                            .fade = fade + gate,
+                            .lost = lost + gate,
                             .moved = moved + gate,
                             .y = y.f32().data() + b * steps * y.cols() + h * value_dim + first,
                             .skip = skip ? skip.f32()[static_cast<size_t>(h)] : 0,
@@ -76,12 +76,12 @@ void selective_scan(const Call &call) {
     const Scan scan(call);
     const int64_t gates = scan.x.rows() * scan.heads, tiles = ceil_div(scan.value_dim, scan_columns);
     const Matrix found(2, gates);
-    float *const fade = found.data(), *const moved = fade + gates;
-    find_steps(call, scan, fade, moved);
+    float *const lost = found.data(), *const moved = lost + gates;
+    find_steps(call, scan, lost, moved);
     in_parallel(
         scan.y.dim(0) * scan.heads * tiles,
         [&](int64_t part) {
-            scan.columns(part / tiles / scan.heads, part / tiles % scan.heads, part % tiles * scan_columns, fade,
+            scan.columns(part / tiles / scan.heads, part / tiles % scan.heads, part % tiles * scan_columns, lost,
                          moved);
         },
         2 * scan.steps * scan.state_dim * scan_columns);

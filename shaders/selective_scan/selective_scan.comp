@@ -2,7 +2,7 @@
 //
 //     H = fade * H + key (outer) (moved * value);  y = query * H + skip * value
 //
-// where moved = clamp(softplus(step + offset)) and fade = exp(-exp(log_rate) * moved). The columns of H do not depend on
+// where moved = clamp(softplus(step + offset)) and fade = exp(-exp(log_rate) * moved), which is 1 + lost. The columns of H do not depend on
 // each other, and no token needs the result of another: invocations exchange their sums once for several tokens.
 //
 // x (sequences, steps, values | keys | queries); step (sequences, steps, heads); position, lengths (sequences); state
@@ -11,6 +11,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "common/expm1.glsl"
 #include "common/softplus.glsl"
 #include "common/weight.glsl"
 #include "common/workgroup.glsl"
@@ -85,12 +86,12 @@ void main() {
         for (uint s = 0u; s < here; ++s) {
             const float moved =
                 clamp(softplus(step_of[(sequence * steps + t + s) * heads + head] + of_head), min_step, max_step);
-            const float fade = exp(-rate * moved);
+            const float lost = expm1(-rate * moved); // not exp(): a state that hardly fades is multiplied many times
             const float value = inside ? moved * x[token(sequence, t + s, head).value + column] : 0.0;
             float sum = 0.0;
             [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
                 const uint at = s * 2u * PADDED + r * LANES + lane;
-                h[r] = fade * h[r] + staged[at] * value;
+                h[r] = h[r] + lost * h[r] + staged[at] * value;
                 sum += staged[at + PADDED] * h[r];
             }
             products[s * INVOCATIONS + id] = sum;
