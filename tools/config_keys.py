@@ -98,6 +98,13 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
 ELSEWHERE = {"nemotron_h": {"hybrid_override_pattern": None}, "modernbert": {"local_attention": 128}, "nomic_bert": {"tie_word_embeddings": True},
              "phi3": {"rope_theta": 10000.0}}
 
+# Types that transformers reads under another name, with the keys that only their own code knows, which must have these
+# values.
+RENAMED = {"new": ("gte", {"layer_norm_type": "layer_norm", "logn_attention_clip1": False, "logn_attention_scale": False,
+                           "position_embedding_type": "rope", "rope_theta": 10000.0})}
+# Rotary positions of such types.
+OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None}}
+
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
 
 
@@ -415,9 +422,11 @@ def table():
     for model_type in MODEL_TYPES:
         models[model_type] = {"aliases": aliases_of(CONFIG_MAPPING[model_type]),
                               "keys": keys_of(model_type), "types": types_of(CONFIG_MAPPING[model_type])}
+    for model_type, (other, keys) in RENAMED.items():
+        models[model_type] = models[other] | {"keys": models[other]["keys"] | keys}
     return {"release": "transformers " + importlib.metadata.version("transformers"),
             "no_effect": without_effect(),
-            "rope_types": rope_types(),
+            "rope_types": rope_types() | OWN_ROPE_TYPES,
             "models": models}
 
 

@@ -95,6 +95,14 @@ double longrope(const Setting &s, std::vector<double> &frequencies, bool &depend
     return s.config.real("attention_factor", otherwise);
 }
 
+// As the code beside the weights of GTE does it (github.com/huggingface/text-embeddings-inference, layers/rotary.rs).
+void ntk(const Setting &s, std::vector<double> &frequencies) {
+    const double factor = s.config.real("factor");
+    if (!(factor > 0)) s.config.fail("factor", "expected a number above 0");
+    for (size_t i = 0; i < frequencies.size(); ++i)
+        frequencies[i] *= std::pow(factor, -2 * (static_cast<double>(i) + 1) / static_cast<double>(s.channels));
+}
+
 // Turns only some of the pairs.
 void proportional(const Setting &s, std::vector<double> &frequencies) {
     const double turned = std::floor(s.part * static_cast<double>(s.channels) / 2);
@@ -168,7 +176,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
         object->at(object->has("rope_type") ? "rope_type" : "type")
             .fail(in_quotes(type) + " is not supported for this model_type; supported: default and longrope");
     const ConfigKeys *keys = ConfigKeys::of_rope(type);
-    if (keys == nullptr)
+    if (keys == nullptr || (type == "ntk" && !kind.ntk))
         object->at(object->has("rope_type") ? "rope_type" : "type")
             .fail(in_quotes(type) + " is not supported; supported: default, linear, proportional, dynamic, yarn, " +
                   "longrope and llama3");
@@ -220,6 +228,8 @@ Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind) {
     Rotary out;
     if (s.type == "linear") {
         linear(s, frequencies);
+    } else if (s.type == "ntk") {
+        ntk(s, frequencies);
     } else if (s.type == "proportional") {
         proportional(s, frequencies);
     } else if (s.type == "dynamic") {

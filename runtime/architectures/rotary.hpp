@@ -23,12 +23,13 @@ struct RotaryKind {
     bool old_longrope = false;            // "su" and "yarn" are older names of longrope
     bool truncate = true;                 // yarn: limits between pairs become whole, unless the settings say
     bool axes = false;                    // positions have several, which are the same for texts ("mrope_section")
+    bool ntk = false;                     // "ntk" is a type
 };
 
 // `head_dim`: channels per head.
 //
 // Reads rope_parameters, or the older rope_theta and rope_scaling. Types: default, linear, proportional, dynamic, yarn,
-// longrope, llama3. The frequencies of dynamic and longrope depend on the length of the text; these are the ones for
+// longrope, llama3, ntk. The frequencies of dynamic and longrope depend on the length of the text; these are the ones for
 // texts within the trained context. (transformers, modeling_rope_utils.py; Peng et al.: YaRN, arXiv:2309.00071; Ding et
 // al.: LongRoPE, arXiv:2402.13753.)
 [[nodiscard]] Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind = {});

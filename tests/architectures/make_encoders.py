@@ -1,6 +1,7 @@
 """Tiny models that read texts."""
 
 import json
+import re
 
 import torch
 import transformers
@@ -43,6 +44,27 @@ def other_heads(name, model, outputs, other, types=0, old=False):
         tensors = {"module." + t: v for t, v in tensors.items()}
         tensors["module.bert.embeddings.position_ids"] = torch.arange(32)[None]
     save_file(tensors, file, metadata={"format": "pt"})
+
+
+def published_gte(name, model, outputs, types=0, factor=0.0):
+    """As the makers of GTE published it, with code of their own, whose rotary positions by NTK transformers does not have:
+    github.com/huggingface/text-embeddings-inference, backends/candle/src/layers/rotary.rs."""
+    theta, rotary = 500.0, model.base_model.rotary_emb
+    channels = 2 * len(rotary.inv_freq)
+    pairs = torch.arange(len(rotary.inv_freq), dtype=torch.float64)
+    rotary.inv_freq = 1 / (theta * max(factor, 1)) ** (2 * pairs / channels) / max(factor, 1) ** (2 / channels)
+    encoder(name, model, outputs, types)
+    if not is_wanted(name):
+        return
+    file, config = here / name / "model.safetensors", here / name / "config.json"
+    save_file({re.sub("^gte[.]", "new.", t): v for t, v in load_file(file).items()}, file, metadata={"format": "pt"})
+    written = json.loads(config.read_text())
+    del written["rope_parameters"]
+    written |= {"model_type": "new", "architectures": [name.replace("Gte", "New") for name in written["architectures"]],
+                "rope_theta": theta, "layer_norm_type": "layer_norm", "logn_attention_clip1": False,
+                "logn_attention_scale": False, "pack_qkv": True, "position_embedding_type": "rope", "unpad_inputs": False,
+                "use_memory_efficient_attention": False, "rope_scaling": {"factor": factor, "type": "ntk"} if factor else None}
+    config.write_text(json.dumps(written, indent=2) + "\n")
 
 
 def encoders():
@@ -124,6 +146,8 @@ def more_encoders(sizes, hidden, logits, answers):
     encoder("gte", T.GteModel(gte()), bare)
     encoder("gte_masked", T.GteForMaskedLM(gte(type_vocab_size=2)), logits, types=2)
     encoder("gte_texts", T.GteForSequenceClassification(gte(num_labels=1, hidden_act="silu")), logits)
+    published_gte("gte_published", T.GteModel(gte(type_vocab_size=1)), bare, types=1)
+    published_gte("gte_published_texts", T.GteForSequenceClassification(gte(num_labels=1)), logits, factor=8.0)
     albert = lambda **more: T.AlbertConfig(**sizes | dict(embedding_size=20, num_hidden_layers=3) | more)
     encoder("albert", T.AlbertModel(albert(num_hidden_groups=2)), hidden, types=2)
     encoder("albert_masked", T.AlbertForMaskedLM(albert(inner_group_num=2, hidden_act="gelu")), logits, types=2)

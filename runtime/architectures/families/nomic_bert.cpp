@@ -1,5 +1,5 @@
-// Nomic Embed (Nussbaum et al., arXiv:2402.01613) and GTE (Zhang et al., arXiv:2407.19669): BERT with rotary positions
-// and gated feed-forward layers.
+// Nomic Embed (Nussbaum et al., arXiv:2402.01613) and GTE (Zhang et al., arXiv:2407.19669; "new" in its files): BERT
+// with rotary positions and gated feed-forward layers.
 #include "architectures/architecture.hpp"
 #include "architectures/encoder_graph.hpp"
 #include "architectures/made_modules.hpp"
@@ -16,6 +16,7 @@ struct Kind {
     std::string_view base;
     std::string_view heads_together;    // a module of a layer, in published files
     bool attention_biased, down_biased; // of the feed-forward layer, only the way back has a bias
+    RotaryKind rotary = {};
 };
 
 class NomicBert {
@@ -25,7 +26,8 @@ class NomicBert {
           width_(config_.positive("hidden_size")), heads_(config_.positive("num_attention_heads")),
           head_dim_(config_.integer("head_dim", width_ / heads_)), hidden_(config_.positive("intermediate_size")),
           activation_(config_.activation("hidden_act")), eps_(config_.real("layer_norm_eps")),
-          turned_(draft, std::string(kind.base) + ".rotary.frequencies", rotary(draft, head_dim_), false) {}
+          turned_(draft, std::string(kind.base) + ".rotary.frequencies", rotary(draft, head_dim_, kind.rotary), false) {
+    }
 
     // `heads` lacks what all have alike.
     void build(EncoderGraph::Heads heads) {
@@ -108,7 +110,7 @@ void build_nomic(Draft &draft) {
                           .other_bias = "cls.predictions.decoder.bias"}});
 }
 void build_gte(Draft &draft) {
-    NomicBert(draft, {"gte", "attention.qkv_proj", true, true})
+    NomicBert(draft, {"gte", "attention.qkv_proj", true, true, {.ntk = draft.config.text("model_type") == "new"}})
         .build({.words = {.dense = "lm_head.dense",
                           .norm = "lm_head.layer_norm",
                           .activation = "gelu",
@@ -127,7 +129,7 @@ constexpr std::array<Renaming, 8> nomic_names{{
     {"norm2", "post_mlp_layernorm"},
 }};
 constexpr std::array<Renaming, 6> gte_names{{
-    {"new.", "gte."},
+    {"new.", "gte."}, // a part of the model's name
     {"encoder.layer.", "layers."},
     {"attention.o_proj", "self_attn.o_proj"},
     {"attn_ln", "post_attention_layernorm"},
@@ -140,8 +142,9 @@ constexpr std::array<Renaming, 6> gte_names{{
 namespace families {
 
 std::span<const Architecture> nomic_bert() {
-    static constexpr std::array<Architecture, 2> kinds{{
+    static constexpr std::array<Architecture, 3> kinds{{
         {"gte", build_gte, {}, "gte", gte_names},
+        {"new", build_gte, {}, "gte", gte_names},
         {"nomic_bert", build_nomic, {}, "nomic_bert", nomic_names},
     }};
     return kinds;
