@@ -146,6 +146,8 @@ const char *name_of(TextReading::Gives gives) {
         return "classes";
     case TextReading::Gives::answers:
         return "answers";
+    case TextReading::Gives::words:
+        return "words";
     case TextReading::Gives::token_classes:
         break;
     }
@@ -158,6 +160,7 @@ std::string reading_as_text(const ModelContents &model, const Output &output) {
     std::string out = "\n" + output.styled("reading", Style::bold) + "\n  reads " + r.tokenizer + ", at most " +
                       std::to_string(r.longest) + " tokens\n  gives " + name_of(r.gives) + ": " + r.output;
     out += (r.labels.empty() ? "" : " (" + joined(r.labels) + ")") + "\n";
+    if (!r.mask.empty()) out += "  mask  " + r.mask + "\n";
     for (const auto &[name, text] : r.prompts)
         out += "  prompt " + name + (name == r.default_prompt ? " (default): \"" : ": \"") + text + "\"\n";
     return out;

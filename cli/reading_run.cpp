@@ -35,6 +35,8 @@ void ReadingRun::texts(const std::vector<std::string> &texts) {
         return classes(texts);
     case TextReading::Gives::token_classes:
         return token_classes(texts);
+    case TextReading::Gives::words:
+        return words(texts);
     case TextReading::Gives::answers:
         throw Error(ErrorCode::usage,
                     "this model finds answers: expected --pairs, and two by two a question and a text "
@@ -79,6 +81,8 @@ void ReadingRun::classes(const std::vector<TextPair> &pairs) {
 std::optional<std::string> ReadingRun::why_not(const std::string &line, bool paired) const {
     const auto pair = paired ? pair_of(line) : std::nullopt;
     if (paired && !pair) return "expected two texts with one tab between them";
+    if (reading_.gives == TextReading::Gives::words && line.find(reading_.mask) == std::string::npos)
+        return "no word is missing; expected a text with '" + reading_.mask + "' in the place of one";
     if (options_.truncate || reading_.gives == TextReading::Gives::answers) return std::nullopt;
     const auto refused = paired ? tokenize_pairs(model_, {*pair}).refused : tokenize(model_, {line}).refused;
     return refused ? std::optional(refused->why) : std::nullopt;
@@ -162,6 +166,31 @@ void ReadingRun::token_classes(const std::vector<std::string> &texts) {
                        labels_as_text(each.labels, 1)});
         }
         add(i, {{"text", texts[i]}, {"tokens", tokens}});
+    }
+    output_.json() ? print_json() : output_.print(table.str(output_));
+}
+
+void ReadingRun::words(const std::vector<std::string> &texts) {
+    const auto found =
+        fill_masks(session_, texts, {.best = words_, .batch = options_.batch, .progress = options_.progress});
+    Table table({"TEXT", "CHARACTERS", "WORDS"});
+    for (size_t i = 0; i < texts.size(); ++i) {
+        Json masks = Json::array();
+        for (const MaskedWord &mask : found[i]) {
+            Json list = Json::array();
+            std::vector<LabelScore> shown;
+            for (const WordScore &each : mask.words) {
+                list.push_back({{"word", each.word}, {"token", each.token}, {"score", each.score}});
+                shown.push_back(
+                    {each.word.substr(std::min(each.word.find_first_not_of(' '), each.word.size())), each.score});
+            }
+            masks.push_back(
+                {{"begin", mask.characters.begin}, {"end", mask.characters.end}, {"words", std::move(list)}});
+            table.row({{texts[i], Style::bold},
+                       std::to_string(mask.characters.begin) + "-" + std::to_string(mask.characters.end),
+                       labels_as_text(shown, shown.size())});
+        }
+        add(i, {{"text", texts[i]}, {"masks", std::move(masks)}});
     }
     output_.json() ? print_json() : output_.print(table.str(output_));
 }

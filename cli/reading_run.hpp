@@ -1,4 +1,4 @@
-// Runs a model that turns texts into vectors or classes.
+// Runs a model that turns texts into vectors, classes or missing words.
 #pragma once
 
 #include "lines.hpp"
@@ -15,7 +15,8 @@
 
 namespace lamina::cli {
 
-// Prints the first numbers of each vector and the cosines of pairs, or the likeliest classes with their probabilities.
+// Prints the first numbers of each vector and the cosines of pairs, or the likeliest classes or words with their
+// probabilities.
 // As JSON, prints everything.
 class ReadingRun {
   public:
@@ -25,8 +26,8 @@ class ReadingRun {
 
     void texts(const std::vector<std::string> &texts);
     void pairs(const std::vector<TextPair> &pairs);
-    // How many answers to a question are shown.
-    void show_answers(size_t most) { answers_ = most; }
+    // How many answers to a question, or words for a mask, are shown.
+    void show_answers(size_t most) { answers_ = words_ = most; }
     // With `paired`, a line holds two texts with a tab between them. All of them at once. Returns the exit status.
     [[nodiscard]] int lines(LineReader lines, bool paired);
     // Also writes the vectors, (N, C), to these files.
@@ -36,6 +37,7 @@ class ReadingRun {
     void embeddings(const std::vector<std::string> &texts);
     void classes(const std::vector<std::string> &texts);
     void token_classes(const std::vector<std::string> &texts);
+    void words(const std::vector<std::string> &texts);
     void classes(const std::vector<TextPair> &pairs);
     void answers(const std::vector<TextPair> &pairs);
 
@@ -53,7 +55,7 @@ class ReadingRun {
     Session session_;
     Output &output_;
     ReadOptions options_;
-    size_t answers_ = 1;
+    size_t answers_ = 1, words_ = 5;
     std::vector<Destination> files_;
     struct Refused {
         size_t before; // which answer

@@ -30,7 +30,7 @@ struct RunOptions {
     GenerateOptions generate;
     bool truncate = false, pairs = false;
     std::string prompt, labels, sentence = ImageOptions().sentence;
-    size_t answers = 1;
+    size_t answers = 0; // to a question, or words for a mask; 0: as many as usual
 };
 
 // ---- Tensors ----
@@ -172,7 +172,7 @@ int read_texts(const RunOptions &options, const ReadOptions &how, const Model &m
     }
     if (!options.output_folder.empty()) make_output_folder(options.output_folder);
     run.write_to(std::move(files));
-    run.show_answers(options.answers);
+    if (options.answers != 0) run.show_answers(options.answers);
     if (options.texts.empty()) return run.lines(std::move(lines), options.pairs);
     options.pairs ? run.pairs(pairs_of(options.texts)) : run.texts(options.texts);
     return 0;
@@ -274,10 +274,14 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     if (!contents.generation || !contents.generation->audio) refuse_media(options.texts);
     if (inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
-        if (inspect(model).reading->gives == TextReading::Gives::answers)
+        const TextReading::Gives gives = inspect(model).reading->gives;
+        if (gives == TextReading::Gives::answers)
             refuse_given(app, {"--truncate", "--prompt"}, "is not about answers to questions, which this model gives");
+        else if (gives == TextReading::Gives::words)
+            refuse_given(app, {"--truncate", "--prompt", "--pairs"},
+                         "is not about missing words, which this model finds");
         else
-            refuse_given(app, {"--answers"}, "is about answers to questions, which this model does not give");
+            refuse_given(app, {"--answers"}, "is about answers and missing words, which this model does not give");
         ReadOptions reading{.truncate = options.truncate};
         if (app.is_given("--prompt")) reading.prompt = options.prompt;
         return read_texts(options, reading, model, runtime.session(model, device, how), lines, output);
@@ -311,11 +315,13 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app =
         lamina.command("run", "Run a model on texts, images or audio, or one of its graphs on tensors.");
     app.footer("Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
-               "texts prints their vectors or classes, one that takes images those of image files, and one that takes "
+               "texts prints their vectors, classes or missing words, one that takes images those of image files, and "
+               "one that takes "
                "audio prints transcripts of audio files.\n"
                "Examples: lamina run models/g2p vulkan transformer\n"
                "          lamina run all-MiniLM-L6-v2 \"A man plays the guitar.\" \"It rains.\"\n"
                "          lamina run ms-marco-MiniLM-L6-v2 --pairs \"Who?\" \"A man plays.\"\n"
+               "          lamina run roberta-base \"Paris is the <mask> of France.\"\n"
                "          lamina run SmolLM2-135M-Instruct.gguf \"The capital of France is\"\n"
                "          lamina run whisper-tiny.en speech.flac\n"
                "          lamina run vit-base-patch16-224 photo.jpg\n"
@@ -348,7 +354,8 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.flag("--pairs", options->pairs,
              "texts belong together, two by two, such as a question and a document; a line on stdin holds two, with a "
              "tab between them");
-    app.option("--answers", options->answers, "N", "how many answers to a question are shown").shows_default();
+    app.option("--answers", options->answers, "N",
+               "how many are shown: answers to a question (1), or words for a mask (5)");
     app.option("--prompt", options->prompt, "NAME",
                "the prompt that is put before texts, such as query; default: the one of the model; '': none");
     app.option("--labels", options->labels, "LABELS",

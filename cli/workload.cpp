@@ -140,10 +140,13 @@ void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
     if (texts_.empty())
         texts_.assign(static_cast<size_t>(options.batch),
                       text_of_length(model, static_cast<size_t>(options.prompt_tokens)));
+    const std::optional<TextReading> reading = inspect(model).reading;
+    if (reading && reading->gives == TextReading::Gives::words)
+        for (std::string &text : texts_)
+            if (text.find(reading->mask) == std::string::npos) text += " " + reading->mask;
     const TextIds ids = tokenize(model, texts_);
     if (ids.refused) throw Error(ErrorCode::input, "'" + texts_[ids.refused->text] + "': " + ids.refused->why);
     for (const auto &each : ids.ids) tokens_ += static_cast<double>(each.size());
-    const std::optional<TextReading> reading = inspect(model).reading;
     if (!reading) {
         work_ = [texts = texts_](Session &session, const GenerateOptions &how, Round &round) {
             round.answer_tokens = static_cast<double>(tokens_of(session.hypotheses(texts, how)));
@@ -158,6 +161,7 @@ void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
         if (gives == TextReading::Gives::classes) (void)classify(session, texts, how);
         if (gives == TextReading::Gives::token_classes) (void)label_tokens(session, texts, how);
         if (gives == TextReading::Gives::answers) answer_themselves(session, texts);
+        if (gives == TextReading::Gives::words) (void)fill_masks(session, texts, {.batch = texts.size()});
     };
 }
 

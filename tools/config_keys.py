@@ -35,16 +35,17 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
-               "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo",
-               "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte", "lfm2", "llama", "m2m_100", "mamba2", "marian", "mbart", "mistral",
-               "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
+               "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon", "gemma", "gemma2",
+               "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
+               "granitemoehybrid", "gte", "lfm2", "llama", "m2m_100", "mamba2", "marian", "mbart", "mistral", "mixtral",
+               "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
                "pegasus", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text",
-               "qwen3_5_text", "qwen3_moe", "qwen3_next", "roberta", "smollm3", "stablelm",
-               "starcoder2", "t5", "vit", "whisper", "xlm-roberta"]
+               "qwen3_5_text", "qwen3_moe", "qwen3_next", "roberta", "smollm3", "stablelm", "starcoder2", "t5", "vit",
+               "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
-TASKS = ["", "CAUSAL_LM", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ",
-         "SEQUENCE_CLASSIFICATION", "TOKEN_CLASSIFICATION"]
+TASKS = ["", "CAUSAL_LM", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
+         "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ", "SEQUENCE_CLASSIFICATION", "TOKEN_CLASSIFICATION"]
 
 # The code that models share. cache_utils is not among it: keys and values that are kept must not change a result.
 SHARED = ["masking_utils", "modeling_layers", "modeling_rope_utils"]
@@ -60,7 +61,8 @@ NO_EFFECT = {
         "embed_dropout", "embedding_dropout", "encoder_layerdrop", "gradient_checkpointing", "hidden_dropout",
         "hidden_dropout_prob", "layerdrop", "mask_feature_length", "mask_feature_min_masks", "mask_feature_prob",
         "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout", "output_router_logits", "qa_dropout",
-        "resid_dropout", "resid_pdrop", "residual_dropout", "router_aux_loss_coef", "router_jitter_noise", "seq_classif_dropout", "sparse_pred_ignore_index", "sparse_prediction",
+        "resid_dropout", "resid_pdrop", "residual_dropout", "router_aux_loss_coef", "router_jitter_noise",
+        "seq_classif_dropout", "sparse_pred_ignore_index", "sparse_prediction",
         "summary_first_dropout"],
     "first values of weights, which a file replaces": [
         "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "logit_scale_init_value",
@@ -69,7 +71,8 @@ NO_EFFECT = {
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
-        "unk_token_id", "-camembert.pad_token_id", "-clip_text_model.eos_token_id", "-m2m_100.pad_token_id", "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
+        "unk_token_id", "-camembert.pad_token_id", "-clip_text_model.eos_token_id", "-m2m_100.pad_token_id",
+        "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
     "what a result is called, and the loss of training": ["id2label", "label2id", "problem_type"],
     "which results are returned": [
         "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],
@@ -95,7 +98,8 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
              for model_type in ("albert", "bert", "camembert", "electra", "roberta", "xlm-roberta")}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
-ELSEWHERE = {"nemotron_h": {"hybrid_override_pattern": None}, "modernbert": {"local_attention": 128}, "nomic_bert": {"tie_word_embeddings": True},
+ELSEWHERE = {"modernbert": {"local_attention": 128}, "nemotron_h": {"hybrid_override_pattern": None},
+             "nomic_bert": {"tie_word_embeddings": True},
              "phi3": {"rope_theta": 10000.0}}
 
 # Types that transformers reads under another name, with the keys that only their own code knows, which must have these

@@ -88,9 +88,10 @@ struct TextGeneration {
     int64_t beams = 1;      // of a search, unless GenerateOptions::beams says how many
 };
 
-// How a model turns texts into vectors or classes: embed(), classify(), label_tokens() and answer() of texts.hpp.
+// How a model turns texts into vectors, classes or missing words: embed(), classify(), label_tokens(), answer() and
+// fill_masks() of texts.hpp.
 struct TextReading {
-    enum class Gives { embedding, classes, token_classes, answers };
+    enum class Gives { embedding, classes, token_classes, answers, words };
 
     std::string graph, output;
     std::string tokenizer; // its file name
@@ -99,6 +100,7 @@ struct TextReading {
     int64_t longest = 0;             // maximum number of tokens in a text, including special ones
     std::map<std::string, std::string, std::less<>> prompts{}; // what is put before texts, by ReadOptions::prompt
     std::string default_prompt{};                              // the name of one of them, or empty
+    std::string mask{};                                        // what stands for a missing word; empty: nothing does
 };
 
 // How a model takes images: classify_images(), embed_images() and match_images() of image.hpp.

@@ -1,5 +1,5 @@
-// Vectors and classes of texts, from models such as BERT. Also the token ids of texts, and the graphs that a model runs
-// for them. To generate text, Session::generate() in lamina.hpp is enough.
+// Vectors and classes of texts, and words that are missing in them, from models such as BERT. Also the token ids of
+// texts, and the graphs that a model runs for them. To generate text, Session::generate() in lamina.hpp is enough.
 //
 //     const lamina::Tensor vectors = lamina::embed(session, {"A man plays the guitar.", "It rains."}); // (2, C)
 //
@@ -64,6 +64,24 @@ struct AnswerOptions {
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
 };
 
+struct WordScore {
+    std::string word; // the text of the token
+    int32_t token = 0;
+    double score = 0; // how likely it is
+};
+
+// A place of a text where a word is missing.
+struct MaskedWord {
+    TextRange characters;         // of the mask
+    std::vector<WordScore> words; // best first
+};
+
+struct FillOptions {
+    size_t best = 5;                                         // how many words for each mask
+    size_t batch = 32;                                       // how many texts are processed together
+    std::function<void(size_t done, size_t all)> progress{}; // after every batch
+};
+
 // These functions accept any number of texts, and return one result per text, in the same order. They throw
 // Error(usage) for a model with another kind of output or for a prompt that it does not have, and Error(input) for a
 // text without tokens, or with too many.
@@ -83,6 +101,11 @@ label_tokens(Session &session, const std::vector<std::string> &texts, const Read
 // is read in parts, which overlap.
 [[nodiscard]] std::vector<std::vector<Answer>> answer(Session &session, const std::vector<TextPair> &pairs,
                                                       const AnswerOptions &options = {});
+
+// The likeliest words for each mask of a text, such as "<mask>" or "[MASK]": TextReading::mask. Each is found as if the
+// others stayed. Throws Error(input) for a text without one.
+[[nodiscard]] std::vector<std::vector<MaskedWord>> fill_masks(Session &session, const std::vector<std::string> &texts,
+                                                              const FillOptions &options = {});
 
 // ---- Conversations ----
 

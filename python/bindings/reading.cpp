@@ -55,6 +55,23 @@ void add_reading(nb::module_ &m) {
             "end", [](const Answer &a) { return a.characters.end; }, "The character behind it.")
         .def_ro("score", &Answer::score, "How likely it is.")
         .def("__repr__", [](const Answer &a) { return nb::str("({!r}, {:.6g})").format(a.text, a.score); });
+    nb::class_<FillOptions>(m, "FillOptions")
+        .def(nb::init<>())
+        .def_rw("best", &FillOptions::best)
+        .def_rw("batch", &FillOptions::batch)
+        .def_rw("progress", &FillOptions::progress);
+    nb::class_<WordScore>(m, "WordScore", "A word for a mask, and how likely it is.")
+        .def_ro("word", &WordScore::word)
+        .def_ro("token", &WordScore::token, "Its token id.")
+        .def_ro("score", &WordScore::score, "How likely it is.")
+        .def("__repr__", [](const WordScore &w) { return nb::str("({!r}, {:.6g})").format(w.word, w.score); });
+    nb::class_<MaskedWord>(m, "MaskedWord", "A place of a text where a word is missing.")
+        .def_prop_ro(
+            "begin", [](const MaskedWord &w) { return w.characters.begin; }, "The first character of the mask.")
+        .def_prop_ro(
+            "end", [](const MaskedWord &w) { return w.characters.end; }, "The character behind it.")
+        .def_ro("words", &MaskedWord::words, "Best first.")
+        .def("__repr__", [](const MaskedWord &w) { return nb::str("<{}>").format(w.words); });
     nb::class_<LabelScore>(m, "LabelScore", "A class that a model knows, and how likely it is.")
         .def_ro("label", &LabelScore::label)
         .def_ro("score", &LabelScore::score, "A probability, or the value itself for regression.")
@@ -96,6 +113,12 @@ void add_reading(nb::module_ &m) {
         "label_tokens",
         [](Session &session, const Texts &texts, const ReadOptions &options) {
             return unlocked([&] { return label_tokens(session, texts, options); });
+        },
+        nb::arg("session"), nb::arg("texts"), nb::arg("options"));
+    m.def(
+        "fill_masks",
+        [](Session &session, const Texts &texts, const FillOptions &options) {
+            return unlocked([&] { return fill_masks(session, texts, options); });
         },
         nb::arg("session"), nb::arg("texts"), nb::arg("options"));
     m.def("tokenize", &ids_of, nb::arg("model"), nb::arg("texts"));

@@ -34,6 +34,7 @@ from ._lamina import (
     Image,
     LabelScore,
     LayerComparison,
+    MaskedWord,
     ModelTensor,
     RecordComparison,
     RecordedLayer,
@@ -41,11 +42,12 @@ from ._lamina import (
     Transcript,
     TranscriptPart,
     Verdict,
+    WordScore,
     read_audio,
     read_image,
 )
 from ._model import Model, Part, load
-from ._options import AnswerOptions, GenerateOptions, ImageOptions, ReadOptions
+from ._options import AnswerOptions, FillOptions, GenerateOptions, ImageOptions, ReadOptions
 from ._proof import CheckReport, Comparison, check, compare, compare_with
 from ._runtime import Devices, devices
 
@@ -63,6 +65,7 @@ __all__ = [
     "DeviceLostError",
     "Devices",
     "Error",
+    "FillOptions",
     "GenerateOptions",
     "Graph",
     "Hypothesis",
@@ -71,6 +74,7 @@ __all__ = [
     "InputError",
     "LabelScore",
     "LayerComparison",
+    "MaskedWord",
     "Model",
     "ModelTensor",
     "NoDeviceError",
@@ -87,6 +91,7 @@ __all__ = [
     "UnprovenError",
     "UsageError",
     "Verdict",
+    "WordScore",
     "check",
     "compare",
     "compare_with",

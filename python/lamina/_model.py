@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from . import _lamina, _tables
 from ._arrays import as_input
-from ._lamina import Answer, Audio, Device, Graph, Hypothesis, Image, LabelScore, TokenLabels, Transcript
-from ._options import AnswerOptions, GenerateOptions, ImageOptions, ReadOptions, filled
+from ._lamina import Answer, Audio, Device, Graph, Hypothesis, Image, LabelScore, MaskedWord, TokenLabels, Transcript
+from ._options import AnswerOptions, FillOptions, GenerateOptions, ImageOptions, ReadOptions, filled
 from ._runtime import Path, runtime
 from ._stream import pieces
 
@@ -227,6 +227,16 @@ class Model:
             read_as = filled(_lamina.AnswerOptions(), options)
             found: List[List[Answer]] = _lamina.answer(self._session, given, read_as)
         return found
+
+    @overload
+    def fill_masks(self, texts: str, **options: Unpack[FillOptions]) -> List[MaskedWord]: ...  # type: ignore[overload-overlap]
+    @overload
+    def fill_masks(self, texts: Sequence[str], **options: Unpack[FillOptions]) -> List[List[MaskedWord]]: ...
+    def fill_masks(self, texts: Union[str, Sequence[str]], **options: Any) -> Any:
+        """The likeliest words for each mask of a text, such as "<mask>" or "[MASK]", best first."""
+        with self._turn:
+            found = _lamina.fill_masks(self._session, _list(texts), filled(_lamina.FillOptions(), options))
+        return found[0] if isinstance(texts, str) else found
 
     @overload
     def label_tokens(self, texts: str, **options: Unpack[ReadOptions]) -> List[TokenLabels]: ...  # type: ignore[overload-overlap]

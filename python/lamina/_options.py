@@ -92,6 +92,22 @@ class ImageOptions(TypedDict, total=False):
     progress: Callable[[int, int], None]
 
 
+class FillOptions(TypedDict, total=False):
+    """How `fill_masks` looks for words.
+
+    best
+        How many words for each mask; 5.
+    batch
+        How many texts are processed together; 32.
+    progress
+        Called as progress(done, all) after every batch.
+    """
+
+    best: int
+    batch: int
+    progress: Callable[[int, int], None]
+
+
 class AnswerOptions(TypedDict, total=False):
     """How `answer` looks for answers.
 

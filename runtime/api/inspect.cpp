@@ -92,6 +92,7 @@ TextReading reading_of(const model::Reading &r) {
     const auto gives = r.gives == Gives::embedding ? TextReading::Gives::embedding
                        : r.gives == Gives::classes ? TextReading::Gives::classes
                        : r.gives == Gives::answers ? TextReading::Gives::answers
+                       : r.gives == Gives::words   ? TextReading::Gives::words
                                                    : TextReading::Gives::token_classes;
     return {.graph = r.graph,
             .output = r.output,
@@ -100,7 +101,8 @@ TextReading reading_of(const model::Reading &r) {
             .labels = r.labels,
             .longest = r.longest,
             .prompts = r.prompts,
-            .default_prompt = r.default_prompt};
+            .default_prompt = r.default_prompt,
+            .mask = r.mask};
 }
 
 ImageReading images_of(const model::Images &images) {

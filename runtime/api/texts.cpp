@@ -6,6 +6,7 @@
 #include "generation/texts.hpp"
 #include "model/place.hpp"
 #include "reading/answers.hpp"
+#include "reading/masks.hpp"
 
 #include <algorithm>
 
@@ -90,6 +91,13 @@ std::vector<std::vector<Answer>> answer(Session &session, const std::vector<Text
     detail::SessionState &state = checked(session, Gives::answers, "answers to questions");
     const std::scoped_lock turn(state.turn);
     return reading::answer(state, pairs, options);
+}
+
+std::vector<std::vector<MaskedWord>> fill_masks(Session &session, const std::vector<std::string> &texts,
+                                                const FillOptions &options) {
+    detail::SessionState &state = checked(session, Gives::words, "words that are missing");
+    const std::scoped_lock turn(state.turn);
+    return reading::fill_masks(state, texts, options);
 }
 
 std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages) {

@@ -37,6 +37,7 @@ struct TextSettings {
     bool padded_left = false;            // of no matter to results, but a question then comes after its text
     Json sampling = nullptr;             // as model.json has it; null: greedy
     bool lowercase = false;              // texts are, before their tokenizer sees them
+    std::string mask = {};               // the token that stands for a missing word; empty: there is none
     Prompts prompts = {};
     std::optional<int64_t> padding = {}; // an id of tokens that do not count at the end of a text
 };

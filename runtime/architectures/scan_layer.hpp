@@ -10,8 +10,9 @@
 namespace lamina::architectures {
 
 struct Scan {
-    int64_t heads, head_dim, groups,
-        state_dim; // groups: of keys, and parts of the result that are normalized separately
+    int64_t heads, head_dim;
+    int64_t groups; // of keys; the result is normalized in as many parts
+    int64_t state_dim;
     int64_t width; // of the convolution
     bool biased, convolution_biased;
     std::string activation; // of the convolution

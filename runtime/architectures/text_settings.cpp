@@ -78,6 +78,18 @@ std::string token_of(const Config &config, const char *key) {
     return std::string(value->is_string() ? value->string() : value->at("content").string());
 }
 
+// The token that stands for a missing word: the one that a file names, or else the usual one that the tokenizer has.
+std::string mask_of(const fs::path &folder, const Tokenizer &tokenizer) {
+    for (const char *name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+        if (!has_file(folder / name)) continue;
+        const JsonText document(text_of(folder / name), (folder / name).string());
+        if (std::string token = token_of(Config(document.root()), "mask_token"); !token.empty()) return token;
+    }
+    for (const char *usual : {"[MASK]", "<mask>"})
+        if (const auto id = tokenizer.id(usual); id && tokenizer.is_special(*id)) return usual;
+    return "";
+}
+
 // A template, or a list of named ones, of which "default" is for conversations.
 std::string template_of(JsonView value) {
     if (value.is_string()) return std::string(value.string());
@@ -118,6 +130,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     } else {
         return std::nullopt;
     }
+    if (out.tokenizer) out.mask = mask_of(folder, *out.tokenizer);
     out.context = context_of(config);
     out.tokenizer_limit = tokenizer_limit_of(folder);
     out.cut_left = is_left(folder, "truncation_side", "truncation");
@@ -245,6 +258,11 @@ Json reading_block(const Draft &draft) {
                         "the text, is not supported for models that find answers; expected 'right'");
         out["answers"] = "logits";
         out["longest"] = std::min({draft.texts->context, draft.texts->tokenizer_limit, answer_window});
+        return out;
+    }
+    if (draft.task == Task::words && !draft.causal && !draft.texts->mask.empty()) {
+        out["words"] = "logits";
+        out["mask"] = draft.texts->mask;
         return out;
     }
     const bool of_texts = draft.task == Task::texts;

@@ -89,7 +89,8 @@ struct Generation {
 
 // What a model that reads texts, and writes none, is given and gives. Names were checked at load time.
 struct Reading {
-    enum class Gives { embedding, classes, token_classes, answers }; // (B, C); (B, L); (B, T, L); (B, T, 2)
+    // (B, C); (B, L); (B, T, L); (B, T, 2); (B, T, V)
+    enum class Gives { embedding, classes, token_classes, answers, words };
     enum class Side { left, right };
 
     std::string graph;
@@ -105,6 +106,8 @@ struct Reading {
     std::map<std::string, std::string, std::less<>> prompts = {}; // put before texts, by name
     std::string default_prompt = {};                              // a name, or empty
     std::optional<int32_t> padding = {};                          // tokens with this id at the end do not count
+    std::string mask = {};                                        // of a model that gives words: the token that
+    int32_t mask_id = -1;                                         // stands for a missing one, and its id
 };
 
 // How a conversation becomes a text that the model continues: lamina/chat_template.hpp.

@@ -15,11 +15,12 @@ namespace {
 
 using Gives = Reading::Gives;
 
-constexpr std::array<ReadingKind, 4> kinds{{
+constexpr std::array<ReadingKind, 5> kinds{{
     {Gives::embedding, "embedding", "(B, C)", false},
     {Gives::classes, "classes", "(B, L)", false},
     {Gives::token_classes, "token_classes", "(B, T, L)", true},
     {Gives::answers, "answers", "(B, T, 2)", true},
+    {Gives::words, "words", "(B, T, V)", true},
 }};
 
 std::string all_keys() {
@@ -43,6 +44,19 @@ Reading::Side side_at(JsonView value) {
     if (value.string() == "left") return Reading::Side::left;
     if (value.string() == "right") return Reading::Side::right;
     value.fail("expected left or right, found " + in_quotes(value.string()));
+}
+
+// The token that stands for a missing word.
+void read_mask(JsonView value, Reading &out) {
+    if (out.gives != Gives::words) {
+        if (value.has("mask")) value.at("mask").fail("only a model that gives words has a mask");
+        return;
+    }
+    const JsonView mask = value.at("mask");
+    out.mask = mask.string();
+    const std::optional<int32_t> id = out.tokenizer.id(out.mask);
+    if (!id) mask.fail("the tokenizer has no token " + in_quotes(out.mask));
+    out.mask_id = *id;
 }
 
 // The same tokenizer for texts that are converted to lower case first.
@@ -79,9 +93,10 @@ Scores scores_at(JsonView value) {
 }
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys({"graph", "ids", "lengths", "token_types", "starts", "embedding", "classes", "token_classes",
-                      "answers", "labels", "scores", "longest", "truncation_side", "tokenizer", "lowercase", "prompts",
-                      "default_prompt", "padding"});
+    value.allow_keys({"graph",     "ids",       "lengths",       "token_types",    "starts",
+                      "embedding", "classes",   "token_classes", "answers",        "words",
+                      "mask",      "labels",    "scores",        "longest",        "truncation_side",
+                      "tokenizer", "lowercase", "prompts",       "default_prompt", "padding"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
     Reading out{.graph = graph.name, .file = file, .tokenizer = files.tokenizer(file)};
@@ -98,6 +113,7 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
     }
     check_all_set(value, graph, set);
     read_output(value, graph, out);
+    read_mask(value, out);
     if (value.has("labels"))
         for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
     if (value.has("scores")) out.scores = scores_at(value.at("scores"));

@@ -134,13 +134,37 @@ int64_t rounded(const model::Reading &model, size_t tokens) {
     return std::min(static_cast<int64_t>((tokens + multiple - 1) / multiple * multiple), model.longest);
 }
 
+// Of a batch. Scores of all words for a token take much memory.
+size_t most_tokens_of(const model::Reading &model) {
+    constexpr size_t usual = 32768, scores = size_t{1} << 26;
+    return model.gives == model::Reading::Gives::words
+               ? std::clamp<size_t>(scores / std::max<size_t>(model.tokenizer.size(), 1), 1, usual)
+               : usual;
+}
+
 // As many texts from `first` on, whose lengths never fall, as make a batch: memory follows the tokens, not the texts.
-size_t rows_of_batch(const std::vector<Encoding> &texts, const std::vector<size_t> &order, size_t first, size_t most) {
-    constexpr size_t most_tokens = 32768;
+size_t rows_of_batch(const std::vector<Encoding> &texts, const std::vector<size_t> &order, size_t first, size_t most,
+                     size_t most_tokens) {
     size_t rows = 1;
     while (rows < most && first + rows < order.size() && (rows + 1) * texts[order[first + rows]].size() <= most_tokens)
         ++rows;
     return rows;
+}
+
+// What counts of a text's values, `width` for each token if the model gives something for tokens: those of its tokens,
+// or of its masks alone.
+std::vector<float> values_of(const model::Reading &model, const Encoding &text, std::span<const float> values,
+                             size_t width) {
+    if (!model::kind_of(model.gives).of_tokens) return {values.begin(), values.end()};
+    if (model.gives != model::Reading::Gives::words)
+        return {values.begin(), values.begin() + static_cast<std::ptrdiff_t>(text.size() * width)};
+    std::vector<float> out;
+    for (size_t i = 0; i < text.size(); ++i)
+        if (text.ids[i] == model.mask_id) {
+            const auto row = values.subspan(i * width, width);
+            out.insert(out.end(), row.begin(), row.end());
+        }
+    return out;
 }
 
 } // namespace
@@ -183,12 +207,13 @@ std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> enco
                        const std::function<void(size_t done, size_t all)> &progress) {
     const model::Reading &model = reading_of(*session.model);
     if (most < 1) throw Error(ErrorCode::usage, "batch: expected at least 1, found 0");
+    const size_t most_tokens = most_tokens_of(model);
     std::vector<Found> out(encodings.size());
     std::vector<size_t> order(out.size()); // texts of similar length together
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t i) { return encodings[i].size(); });
     for (size_t first = 0; first < order.size();) {
-        const auto batch = std::span(order).subspan(first, rows_of_batch(encodings, order, first, most));
+        const auto batch = std::span(order).subspan(first, rows_of_batch(encodings, order, first, most, most_tokens));
         std::vector<const Encoding *> rows;
         for (const size_t i : batch) rows.push_back(&encodings[i]);
         const auto height = static_cast<int64_t>(std::bit_ceil(rows.size())),
@@ -197,12 +222,9 @@ std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> enco
         const Tensor output = session.surviving_loss([&] { return session.run(model.graph, inputs); }).at(model.output);
         expect_shape(*session.model, output.shape(), height, length);
         const size_t stride = output.f32().size() / static_cast<size_t>(output.shape()[0]);
-        for (size_t b = 0; b < batch.size(); ++b) {
-            auto row = output.f32().subspan(b * stride, stride);
-            if (model::kind_of(model.gives).of_tokens)
-                row = row.first(rows[b]->size() * static_cast<size_t>(output.shape().back()));
-            out[batch[b]].values.assign(row.begin(), row.end());
-        }
+        for (size_t b = 0; b < batch.size(); ++b)
+            out[batch[b]].values = values_of(model, *rows[b], output.f32().subspan(b * stride, stride),
+                                             static_cast<size_t>(output.shape().back()));
         first += batch.size();
         if (progress) progress(first, order.size());
     }

@@ -23,7 +23,7 @@ struct Text {
 // What the model gives for one text.
 struct Found {
     Encoding encoding;         // the text's tokens
-    std::vector<float> values; // (C), (L), or (tokens, L): without padding
+    std::vector<float> values; // (C), (L), or (tokens, L): without padding; (masks, V)
 };
 
 // Throws Error(usage) for a model without a "reading" block.

@@ -132,6 +132,27 @@ TEST_CASE("run --pairs: a model that answers questions shows the likeliest answe
     CHECK_THAT(alone.err, matchers::contains("this model finds answers: expected --pairs"));
 }
 
+TEST_CASE("run: a model of masked words shows the likeliest, and needs a mask") {
+    const std::string path = std::string(LAMINA_SOURCE_DIR) + "/tests/architectures/masks/bert";
+    const json all =
+        json::parse(std::ifstream(std::string(LAMINA_SOURCE_DIR) + "/tests/architectures/masks/expected.json"));
+    const json wanted = all["words"]["bert"][1][0];
+    const Finished found = run_lamina({"run", path, "--device", "cpu", "--answers", "4", "--json", "[MASK] the cat"});
+    REQUIRE(found.status == 0);
+    const json mask = json::parse(found.out)[0]["masks"][0];
+    CHECK(mask["begin"] == 0);
+    CHECK(mask["end"] == 6);
+    REQUIRE(mask["words"].size() == wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) CHECK(mask["words"][i]["word"] == wanted[i]["word"]);
+    const Finished lines =
+        run_lamina({"run", path, "--device", "cpu", "--on-error", "skip"}, {.input = "the cat\n[MASK] the cat\n"});
+    CHECK(lines.status != 0);
+    CHECK_THAT(lines.out, matchers::contains(wanted[0]["word"].get<std::string>()));
+    CHECK_THAT(lines.err, matchers::contains("no word is missing; expected a text with '[MASK]' in the place of one"));
+    const Finished measured = run_lamina({"bench", path, "--device", "cpu", "--rounds", "1", "--json"});
+    CHECK(measured.status == 0);
+}
+
 TEST_CASE("run: a text whose scores are no numbers has an error of its own, and all others are answered") {
     const TemporaryFolder folder;
     copy_with_nan(folder.path() / "model");
