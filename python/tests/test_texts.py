@@ -145,6 +145,24 @@ def test_answers_are_those_of_the_command(command):
     assert pair[1][found[0].begin : found[0].end] == found[0].text
 
 
+def test_words_for_masks_are_those_of_the_command(command):
+    folder = Path(__file__).parents[2] / "tests" / "architectures" / "masks" / "bert"
+    text = "a [MASK] box [MASK], the cat"
+    model = lamina.load(folder, "cpu")
+    found = model.fill_masks(text, best=3)
+    expected = command("run", folder, "--answers", 3, text)[0]["masks"]
+    assert [
+        {
+            "begin": mask.begin,
+            "end": mask.end,
+            "words": [{"word": word.word, "token": word.token, "score": word.score} for word in mask.words],
+        }
+        for mask in found
+    ] == expected
+    assert [len(masks) for masks in model.fill_masks([text, "[MASK]"])] == [2, 1]
+    assert repr(found[0].words[0]) in repr(found[0])
+
+
 def test_classes_of_tokens_are_those_of_the_command(fixture_model, command):
     folder, text = fixture_model("bert_tokens"), "w7 w9  w11"
     found = lamina.load(folder, "cpu").label_tokens(text)

@@ -154,7 +154,7 @@ TEST_CASE("every kernel of a product meets every activation, which generated cas
     CHECK(met.size() == kernels);
     for (const auto &[kernel, activations] : met) {
         INFO("kernel " << kernel);
-        CHECK(activations.size() == 7);
+        CHECK(activations.size() == LAMINA_LAST_ACTIVATION);
     }
 }
 
