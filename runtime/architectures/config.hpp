@@ -101,8 +101,8 @@ class Config {
 [[nodiscard]] bool has_file(const std::filesystem::path &file);
 // Reads a text file of at most 16 MiB. Throws Error(input).
 [[nodiscard]] std::string text_of(const std::filesystem::path &file);
-// JSON with the greatest number for infinity, which Python writes as Infinity, transformers 5 as {"__float__": "Infinity"},
-// and JSON does not have.
+// The text with the greatest number for infinity, which JSON does not have: Python writes Infinity, and transformers 5
+// writes {"__float__": "Infinity"}.
 [[nodiscard]] std::string with_finite_numbers(std::string_view json);
 
 } // namespace lamina::architectures

@@ -29,9 +29,9 @@ struct RotaryKind {
 // `head_dim`: channels per head.
 //
 // Reads rope_parameters, or the older rope_theta and rope_scaling. Types: default, linear, proportional, dynamic, yarn,
-// longrope, llama3, ntk. The frequencies of dynamic and longrope depend on the length of the text; these are the ones for
-// texts within the trained context. (transformers, modeling_rope_utils.py; Peng et al.: YaRN, arXiv:2309.00071; Ding et
-// al.: LongRoPE, arXiv:2402.13753.)
+// longrope, llama3, ntk. The frequencies of dynamic and longrope depend on the length of the text; these are the ones
+// for texts within the trained context. (transformers, modeling_rope_utils.py; Peng et al.: YaRN, arXiv:2309.00071;
+// Ding et al.: LongRoPE, arXiv:2402.13753.)
 [[nodiscard]] Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind = {});
 
 // Adds the frequencies to the draft as a weight, once. Each call then adds a layer that rotates x.

@@ -187,8 +187,7 @@ void build(Draft &draft) {
               .activation = config.activation("mamba_hidden_act"),
               .eps = eps};
     if (!draft.gguf) scan.min_step = config.real(name_of(config, "mamba_dt_min", "time_step_min"));
-    if (!(scan.min_step >= 0))
-        config.fail("time_step_min", "expected a number from 0 on");
+    if (!(scan.min_step >= 0)) config.fail("time_step_min", "expected a number from 0 on");
     scan.check(config, "mamba_num_heads", "n_groups");
 
     const DecoderGraph decoder(draft);
