@@ -222,8 +222,10 @@ Json audio_as_json(const AudioFormat &audio) { return {{"sample_rate", audio.rat
 Json reading_as_json(const ModelContents &model) {
     if (!model.reading) return nullptr;
     const TextReading &r = *model.reading;
-    return {{"graph", r.graph},          {"output", r.output}, {"tokenizer", r.tokenizer},
-            {"gives", name_of(r.gives)}, {"labels", r.labels}, {"longest", r.longest}};
+    Json out{{"graph", r.graph},          {"output", r.output}, {"tokenizer", r.tokenizer},
+             {"gives", name_of(r.gives)}, {"labels", r.labels}, {"longest", r.longest}};
+    if (!r.mask.empty()) out["mask"] = r.mask;
+    return out;
 }
 
 Json images_as_json(const ModelContents &model) {

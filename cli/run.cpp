@@ -282,6 +282,8 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
                          "is not about missing words, which this model finds");
         else
             refuse_given(app, {"--answers"}, "is about answers and missing words, which this model does not give");
+        if (app.is_given("--answers") && options.answers == 0)
+            throw Error(ErrorCode::usage, "--answers: expected at least 1, found 0");
         ReadOptions reading{.truncate = options.truncate};
         if (app.is_given("--prompt")) reading.prompt = options.prompt;
         return read_texts(options, reading, model, runtime.session(model, device, how), lines, output);
@@ -316,8 +318,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         lamina.command("run", "Run a model on texts, images or audio, or one of its graphs on tensors.");
     app.footer("Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
                "texts prints their vectors, classes or missing words, one that takes images those of image files, and "
-               "one that takes "
-               "audio prints transcripts of audio files.\n"
+               "one that takes audio prints transcripts of audio files.\n"
                "Examples: lamina run models/g2p vulkan transformer\n"
                "          lamina run all-MiniLM-L6-v2 \"A man plays the guitar.\" \"It rains.\"\n"
                "          lamina run ms-marco-MiniLM-L6-v2 --pairs \"Who?\" \"A man plays.\"\n"

@@ -1,8 +1,6 @@
 // Compiled once for each SIMD instruction set: foreach_target.h includes this file again for each of them.
 #include "scan.hpp"
 
-#include <algorithm>
-
 #include "simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "scan.cpp"

@@ -2,6 +2,8 @@
 #include "catch.hpp"
 #include "folders.hpp"
 
+#include "architectures/config.hpp"
+
 #include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
 
@@ -69,6 +71,17 @@ TEST_CASE("architectures: keys that transformers does not read are accepted, and
               config["rope_scaling"] = nullptr;
               config.erase("rope_parameters");
           }) == "");
+}
+
+TEST_CASE("architectures: infinity is the greatest number, as Python and transformers write it, but not in strings") {
+    const auto found = [](const char *json) { return architectures::with_finite_numbers(json); };
+    const std::string greatest = "1.7976931348623157e308";
+    CHECK(found("[0.0, Infinity, -Infinity]") == "[0.0, " + greatest + ", -" + greatest + "]");
+    CHECK(found(R"([{ "__float__" :
+        "Infinity"}, {"__float__":"-Infinity"}])") == "[" + greatest + ", -" + greatest + "]");
+    for (const char *same : {R"({"a": "Infinity", "b\"": "Infinity \\"})", R"({"__float__": "NaN"})", R"({"__float__")",
+                             R"({"a": {"__float__": "Infinity", "b": 1}})", R"("Infinity)", "", "{"})
+        CHECK(found(same) == same);
 }
 
 TEST_CASE("architectures: whether words are tied, a part for texts says, or the whole where it does not") {

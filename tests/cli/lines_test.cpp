@@ -149,6 +149,9 @@ TEST_CASE("run: a model of masked words shows the likeliest, and needs a mask") 
     CHECK(lines.status != 0);
     CHECK_THAT(lines.out, matchers::contains(wanted[0]["word"].get<std::string>()));
     CHECK_THAT(lines.err, matchers::contains("no word is missing; expected a text with '[MASK]' in the place of one"));
+    const Finished none = run_lamina({"run", path, "--device", "cpu", "--answers", "0", "a [MASK]"});
+    CHECK_THAT(none.err, matchers::contains("--answers: expected at least 1, found 0"));
+    CHECK(json::parse(run_lamina({"inspect", path, "--json"}).out)["reading"]["mask"] == "[MASK]");
     const Finished measured = run_lamina({"bench", path, "--device", "cpu", "--rounds", "1", "--json"});
     CHECK(measured.status == 0);
 }

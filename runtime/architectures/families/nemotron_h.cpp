@@ -147,23 +147,16 @@ class Experts {
     int64_t experts_, hidden_, shared_, latent_;
     GraphWriter::Mixture options_{};
 
-    // A folder has them one by one, or as stacks.
+    // A folder has them one by one.
     void stack_experts(GraphWriter &graph, const std::string &module, int64_t inner) const {
         for (const auto &[part, rows, cols] :
              {std::tuple{".up_proj", hidden_, inner}, std::tuple{".down_proj", inner, hidden_}}) {
-            const std::string name = module + ".experts" + part;
-            if (draft_.weights.entries().contains(name)) {
-                graph.require(name, {experts_, rows, cols});
-                draft_.weights.add(name + ".weight", draft_.weights.at(name));
-                draft_.unused.insert(name);
-                continue;
-            }
             std::vector<std::string> tensors;
             for (int64_t e = 0; e < experts_; ++e) {
                 tensors.push_back(module + ".experts." + std::to_string(e) + part + ".weight");
                 graph.require(tensors.back(), {rows, cols}); // before there are as many as config.json says
             }
-            stack(draft_, graph, name + ".weight", tensors, {rows, cols});
+            stack(draft_, graph, module + ".experts" + part + ".weight", tensors, {rows, cols});
         }
     }
 };
