@@ -36,12 +36,13 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon", "gemma", "gemma2",
-               "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
-               "granitemoehybrid", "gte", "lfm2", "llama", "m2m_100", "mamba2", "marian", "mbart", "mistral", "mixtral",
-               "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
-               "pegasus", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text",
-               "qwen3_5_text", "qwen3_moe", "qwen3_next", "roberta", "smollm3", "stablelm", "starcoder2", "t5", "vit",
-               "whisper", "xlm-roberta"]
+               "gemma3", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite",
+               "granitemoe", "granitemoehybrid", "gte", "lfm2", "llama", "m2m_100", "mamba2", "marian", "mbart", "mistral",
+               "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
+               "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl", "qwen2_vl_text",
+               "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl",
+               "qwen3_vl_text", "roberta", "smollm3", "stablelm", "starcoder2", "t5",
+               "vit", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
@@ -230,6 +231,7 @@ TINY |= {part: {key: TINY[key] for key in ("vocab_size", "hidden_size", "num_hid
                                            "intermediate_size", "image_size", "patch_size", "num_key_value_heads",
                                            "full_attention_interval")}
          for part in ("text_config", "vision_config")}
+AXES = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}
 
 
 def model_classes(config_class):
@@ -251,7 +253,9 @@ def watched(config_class):
     names = {field.name for field in dataclasses.fields(config_class)}
     if "linear_num_key_heads" in names:
         names.add("full_attention_interval")  # a key of config.json without a field
-    tiny = {key: value for key, value in TINY.items() if key in names}
+    tiny = {key: dict(value) if isinstance(value, dict) else value for key, value in TINY.items() if key in names}
+    if config_class.model_type.startswith(("qwen2_vl", "qwen2_5_vl")):  # which have no default for the axes of positions
+        (tiny["text_config"] if "text_config" in tiny else tiny)["rope_parameters"] = AXES
     if "mamba_n_heads" in names:  # by default, no layer has attention
         tiny["layer_types"] = ["linear_attention", "full_attention"]
     config = config_class(**tiny)
@@ -265,7 +269,7 @@ def watched(config_class):
             inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8),
                       "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
             taken = inspect.signature(model.forward).parameters
-            if "image_grid_thw" in taken:  # images of such a model have a grid each; here it reads a text
+            if "image_grid_thw" in taken or "mm_tokens_per_image" in names:  # a model that also reads texts alone
                 del inputs["pixel_values"]
             with torch.no_grad():
                 model(**{key: value for key, value in inputs.items() if key in taken})

@@ -98,6 +98,7 @@ struct GgufKind {
     std::span<const SettingName> settings = {}; // beside those of gguf_names.hpp, or instead
     std::span<const TensorFlag> flags = {};
     bool divided_frequencies = false; // rope_freqs.weight has divisors of the rotary frequencies
+    bool encoder = false;             // a token attends to those after it, too
     bool experts = false;             // it is that of files with "expert_count", where others share the architecture
 };
 
@@ -112,6 +113,10 @@ struct Architecture {
     // Of a model that also sees: the model_type of its "text_config", which says how it is built for texts alone;
     // `build` is null.
     std::string_view of_texts = {};
+    bool flat = false; // published files have the settings for texts in config.json itself
+    // Which "tie_word_embeddings" counts: that of the texts, or if they have none that of the whole; that of the whole;
+    // or either.
+    enum class Tied { by_texts, by_whole, by_either } tied = Tied::by_texts;
     std::string_view quantized = {}; // a method of "quantization_config" that `build` reads; empty: none
 };
 

@@ -237,6 +237,12 @@ Config Config::part(std::string_view key, std::string_view model_type) const {
     return out;
 }
 
+Config Config::as(std::string_view model_type) const {
+    const Config out = within(object_, ConfigKeys::of_model(model_type));
+    out.expect_types();
+    return out;
+}
+
 std::vector<int32_t> Config::ids(std::string_view key) const {
     const auto value = find(key);
     if (!value) return {};

@@ -52,6 +52,7 @@ class Config {
     [[nodiscard]] std::optional<Config> object(std::string_view key) const; // without a table
     // The settings of a part of the model, in an object of its own with the keys of this model_type.
     [[nodiscard]] Config part(std::string_view key, std::string_view model_type) const;
+    [[nodiscard]] Config as(std::string_view model_type) const; // the same object with the keys of another
     // One id or a list of ids; empty if the key is absent.
     [[nodiscard]] std::vector<int32_t> ids(std::string_view key) const;
 

@@ -15,15 +15,19 @@ namespace {
 // The settings of a model, or of the part of it that reads and writes texts, whose model_type then replaces that of the
 // whole. What else is in config.json is about images.
 Config part_for_texts(const Config &whole, std::string &model_type, std::optional<bool> &tie_words) {
-    const std::string_view type = architecture_of(model_type, whole).of_texts;
+    const Architecture &architecture = architecture_of(model_type, whole);
+    const std::string_view type = architecture.of_texts;
     if (type.empty()) return whole;
     constexpr const char *key = "text_config";
-    if (!whole.has(key))
+    const bool flat = architecture.flat && !whole.has(key);
+    if (!flat && !whole.has(key))
         whole.fail(key, "is missing: expected the settings for texts, of the model_type " + std::string(type));
-    const Config texts = whole.part(key, type);
-    if (texts.has("model_type")) texts.expect("model_type", std::string(type).c_str());
+    const Config texts = flat ? whole.as(type) : whole.part(key, type);
+    if (!flat && texts.has("model_type")) texts.expect("model_type", std::string(type).c_str());
     constexpr const char *tied = "tie_word_embeddings";
-    if (!texts.states(tied) && whole.states(tied)) tie_words = whole.flag(tied);
+    using enum Architecture::Tied;
+    if (architecture.tied == by_texts ? !texts.states(tied) && whole.states(tied) : true)
+        tie_words = whole.flag(tied) || (architecture.tied == by_either && texts.states(tied) && texts.flag(tied));
     model_type = type;
     return texts;
 }

@@ -167,10 +167,20 @@ int64_t trained_length(const Config &config, const Config &rope, int64_t longest
     return out;
 }
 
+// How many pairs of channels belong to each axis.
+void expect_sections(const Config &rope, int64_t head_dim) {
+    double pairs = 0;
+    for (const double section : rope.reals("mrope_section")) pairs += section;
+    if (pairs != static_cast<double>(head_dim / 2))
+        rope.fail("mrope_section",
+                  "expected numbers of pairs of channels, " + std::to_string(head_dim / 2) + " in all");
+}
+
 Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kind) {
     const std::string &layers = kind.layers;
     const std::optional<JsonView> object = object_of(config, layers);
     std::string type = type_of(object, !layers.empty());
+    if (kind.sections && type == "mrope") type = "default";
     if (kind.old_longrope && (type == "su" || type == "yarn")) type = "longrope";
     if (kind.old_longrope && type != "default" && type != "longrope")
         object->at(object->has("rope_type") ? "rope_type" : "type")
@@ -184,6 +194,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     for (const char *key : {"rope_type", "rope_theta"})
         if (object && rope.is_null(key)) rope.fail(key, "expected a value, found null; leave the key out instead");
     rope.ignore({"rope_type", "type"});
+    if (kind.sections) expect_sections(rope, head_dim);
     if (kind.axes) rope.ignore({"mrope_interleaved", "mrope_section"});
     const double part = part_of(config, rope, type, kind);
     const double outside = config.real(kind.theta_key);

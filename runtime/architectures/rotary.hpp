@@ -23,7 +23,8 @@ struct RotaryKind {
     bool old_longrope = false;            // "su" and "yarn" are older names of longrope
     bool truncate = true;                 // yarn: limits between pairs become whole, unless the settings say
     bool axes = false;                    // positions have several, which are the same for texts ("mrope_section")
-    bool ntk = false;                     // "ntk" is a type
+    bool sections = false; // of axes, "mrope_section" has to say them, and "mrope" is an older name of default
+    bool ntk = false;      // "ntk" is a type
 };
 
 // `head_dim`: channels per head.

@@ -16,7 +16,7 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from make_decoders import decoders, for_gguf, mixtures
+from make_decoders import decoders, for_gguf, mixtures, seeing_decoders
 from make_encoders import encoders
 from make_hybrids import gpt_oss, lfm2, recurrent_decoders, scanning_decoders
 from make_translators import encoder_decoders
@@ -84,6 +84,7 @@ if __name__ == "__main__":
     torch.manual_seed(7)
     decoders()
     mixtures()
+    seeing_decoders()
     recurrent_decoders()
     scanning_decoders()
     gpt_oss()

@@ -1,9 +1,11 @@
 """Tiny models that continue texts."""
 
+import json
+
 import torch
 import transformers
 
-from tiny import ids, llama_like, rope, save, vocabulary
+from tiny import here, ids, is_wanted, llama_like, rope, save, vocabulary
 
 
 def decoder(name, model_class, config, length=13, dtype=torch.float16, recurrent=False):
@@ -161,6 +163,43 @@ def mixtures():
     decoder("granitemoe", T.GraniteMoeForCausalLM, T.GraniteMoeConfig(**llama_like(
         num_local_experts=4, num_experts_per_tok=2, embedding_multiplier=3.0, residual_multiplier=0.4,
         attention_multiplier=0.3, logits_scaling=2.5)))
+
+
+def seeing_decoders():
+    """Which read texts alone here."""
+    T = transformers
+    axes = lambda **more: rope("default", mrope_section=[1, 1, 2], **more)
+    patches = dict(depth=1, patch_size=4, num_heads=2)
+    decoder("gemma3_whole", T.Gemma3ForConditionalGeneration, T.Gemma3Config(
+        text_config=llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=4,
+                               layer_types=["sliding_attention", "full_attention"]),
+        vision_config=dict(hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2, image_size=16,
+                           patch_size=4), mm_tokens_per_image=4, image_token_index=50, boi_token_index=51,
+        eoi_token_index=52))
+    qwen2 = llama_like(hidden_size=48, use_sliding_window=True, sliding_window=4, max_window_layers=1,
+                       rope_parameters=axes())
+    decoder("qwen2_vl", T.Qwen2VLForConditionalGeneration, T.Qwen2VLConfig(
+        text_config=qwen2, vision_config=patches | dict(embed_dim=16, hidden_size=48)))
+    decoder("qwen2_5_vl", T.Qwen2_5_VLForConditionalGeneration, T.Qwen2_5_VLConfig(
+        text_config=qwen2 | dict(use_sliding_window=False), tie_word_embeddings=True,
+        vision_config=patches | dict(hidden_size=16, intermediate_size=20, out_hidden_size=48)))
+    if is_wanted("qwen2_5_vl"):
+        as_published(here / "qwen2_5_vl")
+    qwen3 = dict(text_config=llama_like(head_dim=8, rope_parameters=axes(mrope_interleaved=True)),
+                 vision_config=patches | dict(hidden_size=16, intermediate_size=20, out_hidden_size=36,
+                                              num_position_embeddings=16, deepstack_visual_indexes=[0]))
+    decoder("qwen3_vl", T.Qwen3VLForConditionalGeneration, T.Qwen3VLConfig(**qwen3))
+
+
+def as_published(folder):
+    """Settings for texts beside those for images, and with older names."""
+    config = json.loads((folder / "config.json").read_text())
+    texts = config.pop("text_config")
+    scaling = texts.pop("rope_parameters")
+    del texts["layer_types"]
+    config = texts | config | {"rope_theta": scaling.pop("rope_theta"), "rope_scaling": {
+        "type": "mrope", "mrope_section": scaling["mrope_section"]}}
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
 
 
 def for_gguf():

@@ -103,6 +103,27 @@ TEST_CASE("architectures: whether words are tied, a part for texts says, or the 
     CHECK_FALSE(tied(nullptr, nullptr).empty());
 }
 
+TEST_CASE("architectures: of Qwen3-VL and Gemma 3 the whole says whether words are tied, of Qwen2-VL either part") {
+    const auto tied = [](const char *model, const nlohmann::json &whole, const nlohmann::json &part) {
+        return refusal(model, [&](nlohmann::json &config) {
+            config["tie_word_embeddings"] = whole, config["text_config"]["tie_word_embeddings"] = part;
+        });
+    };
+    for (const char *model : {"qwen3_vl", "qwen2_vl"})
+        CHECK(tied(model, false, false).empty());     // which have an lm_head
+    CHECK(tied("gemma3_whole", true, false).empty()); // which has none
+    CHECK_FALSE(tied("gemma3_whole", false, true).empty());
+}
+
+TEST_CASE("architectures: the pairs of channels of a head are divided among axes in Qwen2-VL, whose files say so") {
+    const auto refused = [](const nlohmann::json &sections) {
+        return refusal("qwen2_5_vl", [&](nlohmann::json &c) { c["rope_scaling"]["mrope_section"] = sections; });
+    };
+    CHECK(refused({2, 1, 1}).empty());
+    CHECK(refused({2, 2, 1}).ends_with("expected numbers of pairs of channels, 4 in all"));
+    CHECK(refusal("qwen2_5_vl", "rope_scaling", nullptr).ends_with("the key 'mrope_section' is missing"));
+}
+
 TEST_CASE("architectures: keys that change nothing are listed, but not those that every config.json has") {
     const std::vector<std::string> unchanged = ignored("llama", [](nlohmann::json &) {});
     CHECK(std::ranges::find(unchanged, "/hidden_act") == unchanged.end());

@@ -24,7 +24,9 @@ class Base:
         self.name, self.config = name, config
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
-        self.text_part = self.family in ("qwen3_5", "qwen3_5_moe")  # of which only the part for texts is read
+        # Of which only the part for texts is read, and whether transformers reads that alone, too.
+        self.text_part = "vision_config" in config and self.family != "clip"
+        self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
         import oracle
@@ -219,6 +221,7 @@ def plain_models():
     yield plain(T.Gemma3ForCausalLM, T.Gemma3TextConfig, **gemma,
                 rope_parameters={"sliding_attention": rope, "full_attention": rope | {"rope_theta": 7000.0}},
                 layer_types=["sliding_attention", "full_attention"])
+    yield from seeing_decoders(decoder, gemma, rope)
     yield from more_decoders(decoder, rope)
     yield plain(T.T5ForConditionalGeneration, T.T5Config, vocab_size=VOCABULARY, d_model=24, d_kv=10, d_ff=20,
                 num_layers=2, num_decoder_layers=1, num_heads=3, relative_attention_num_buckets=8,
@@ -315,6 +318,27 @@ def more_decoders(decoder, rope):
                 num_attention_heads=3, num_kv_heads=3, ffn_hidden_size=20, max_position_embeddings=POSITIONS, bias=False,
                 layer_norm_epsilon=1e-5, multi_query=True, parallel_attn=True, new_decoder_architecture=False,
                 activation="gelu", rope_parameters=rope, tie_word_embeddings=True)
+
+
+def seeing_decoders(decoder, gemma, rope):
+    """Which read texts alone."""
+    yield plain(T.Gemma3ForConditionalGeneration, T.Gemma3Config, tie_word_embeddings=True, mm_tokens_per_image=4,
+                text_config=gemma | dict(layer_types=["sliding_attention", "full_attention"], rope_parameters={
+                    "sliding_attention": rope, "full_attention": rope | {"rope_theta": 7000.0}}),
+                vision_config=dict(hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2,
+                                   image_size=16, patch_size=4))
+    axes = decoder | dict(rope_parameters=rope | {"mrope_section": [1, 1, 1]})
+    del axes["tie_word_embeddings"]
+    patches = dict(depth=1, patch_size=4, num_heads=2)
+    qwen2 = axes | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)
+    yield plain(T.Qwen2VLForConditionalGeneration, T.Qwen2VLConfig, text_config=qwen2, tie_word_embeddings=False,
+                vision_config=patches | dict(embed_dim=16, hidden_size=24))
+    patches |= dict(hidden_size=16, intermediate_size=20, out_hidden_size=24)
+    yield plain(T.Qwen2_5_VLForConditionalGeneration, T.Qwen2_5_VLConfig, text_config=qwen2, tie_word_embeddings=False,
+                vision_config=patches)
+    yield plain(T.Qwen3VLForConditionalGeneration, T.Qwen3VLConfig, tie_word_embeddings=False,
+                text_config=axes | dict(head_dim=8, attention_bias=False),
+                vision_config=patches | dict(num_position_embeddings=16, deepstack_visual_indexes=[0]))
 
 
 def scanning_decoders(decoder, rope):

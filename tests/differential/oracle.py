@@ -26,7 +26,7 @@ warnings.filterwarnings("ignore")
 AUTO = (transformers.AutoModelForMaskedLM, transformers.AutoModelForCausalLM, transformers.AutoModelForSeq2SeqLM,
         transformers.AutoModelForSpeechSeq2Seq, transformers.AutoModelForSequenceClassification,
         transformers.AutoModelForTokenClassification, transformers.AutoModelForImageClassification,
-        transformers.AutoModel)
+        transformers.AutoModelForImageTextToText, transformers.AutoModel)
 
 
 class Refused(Exception):
@@ -45,7 +45,7 @@ class Oracle:
         self.path = pathlib.Path(self.folder.name)
         self.stored = None
         name = base.model_class.__name__
-        self.auto = transformers.AutoModelForCausalLM if base.text_part else next(
+        self.auto = transformers.AutoModelForCausalLM if base.as_texts else next(
             a for a in AUTO if name in names_of(a._model_mapping._model_mapping.get(base.family)))
 
     def write(self, change):

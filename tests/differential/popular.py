@@ -173,6 +173,43 @@ def decoders():
         rope_local_base_freq=10000.0, rope_theta=1000000.0, transformers_version="4.57.0.dev0",
         use_bidirectional_attention=False), {}
     yield "gemma-3-1b-pt", gemma3 | dict(eos_token_id=1, transformers_version="4.50.0.dev0"), {}
+    yield from seeing(llama)
+
+
+def seeing(llama):
+    """Of which texts alone are read."""
+    texts = dict(hidden_size=24, intermediate_size=20, model_type="gemma3_text", num_hidden_layers=2, num_attention_heads=4,
+                 num_key_value_heads=2, head_dim=8, rope_scaling={"factor": 8.0, "rope_type": "linear"}, sliding_window=5,
+                 vocab_size=VOCABULARY, max_position_embeddings=POSITIONS)
+    yield "gemma-3-4b-it", dict(
+        architectures=["Gemma3ForConditionalGeneration"], boi_token_index=25, eoi_token_index=26, eos_token_id=[1, 7],
+        image_token_index=27, initializer_range=0.02, mm_tokens_per_image=4, model_type="gemma3", torch_dtype="bfloat16",
+        text_config=texts, transformers_version="4.50.0.dev0",
+        vision_config=dict(hidden_size=16, image_size=16, intermediate_size=20, model_type="siglip_vision_model",
+                           num_attention_heads=2, num_hidden_layers=1, patch_size=4, vision_use_head=False)), dict(
+        rename=lambda name: name.replace("model.language_model.", "language_model.model.").removeprefix("model."))
+
+    qwen = {k: v for k, v in llama.items() if k != "pretraining_tp"} | dict(
+        attention_dropout=0.0, bos_token_id=1, eos_token_id=2, rms_norm_eps=1e-6, rope_theta=1000000.0)
+    tokens = dict(image_token_id=25, video_token_id=26, vision_start_token_id=27, vision_end_token_id=28)
+    patches = dict(depth=1, hidden_act="silu", hidden_size=16, intermediate_size=20, num_heads=2, out_hidden_size=24,
+                   patch_size=4, spatial_merge_size=2, temporal_patch_size=2)
+    yield "Qwen2.5-VL-3B-Instruct", qwen | tokens | dict(
+        architectures=["Qwen2_5_VLForConditionalGeneration"], max_window_layers=1, model_type="qwen2_5_vl",
+        rope_scaling={"type": "mrope", "mrope_section": [1, 1, 1]}, sliding_window=5, tie_word_embeddings=True,
+        transformers_version="4.41.2", use_sliding_window=False, vision_token_id=24,
+        vision_config=patches | dict(in_chans=3, spatial_patch_size=4, window_size=112, fullatt_block_indexes=[7],
+                                     tokens_per_second=2)), dict(
+        rename=lambda name: name.replace("model.language_model.", "model.").replace("model.visual.", "visual."))
+    texts = qwen | dict(attention_bias=False, dtype="bfloat16", head_dim=8, model_type="qwen3_vl_text", rope_theta=5000000,
+                        rope_scaling={"mrope_interleaved": True, "mrope_section": [2, 1, 1], "rope_type": "default"},
+                        tie_word_embeddings=True)
+    yield "Qwen3-VL-4B-Instruct", tokens | dict(
+        architectures=["Qwen3VLForConditionalGeneration"], model_type="qwen3_vl", tie_word_embeddings=True,
+        transformers_version="4.57.0.dev0", text_config={
+            k: v for k, v in texts.items() if k not in ("architectures", "torch_dtype", "transformers_version")},
+        vision_config=patches | dict(deepstack_visual_indexes=[0], hidden_act="gelu_pytorch_tanh", in_channels=3,
+                                     initializer_range=0.02, model_type="qwen3_vl", num_position_embeddings=16)), {}
 
 
 def encoder_decoders():

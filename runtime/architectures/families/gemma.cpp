@@ -152,15 +152,30 @@ constexpr std::array<TensorName, 16> later_tensors{{
     {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_feedforward_layernorm"},
 }};
 
+// Of a file with images, the part for texts, under the names of transformers 5 or older ones; what reads images gets a
+// name outside of the base model.
+constexpr std::array<Renaming, 5> of_texts{{
+    {"model.language_model.", "model."},
+    {"model.vision_tower.", "vision_tower."},
+    {"model.multi_modal_projector.", "multi_modal_projector."},
+    {"language_model.model.", "model."},
+    {"language_model.lm_head.", "lm_head."},
+}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> gemma() {
-    static constexpr std::array<Architecture, 3> kinds{{
+    static constexpr std::array<Architecture, 4> kinds{{
         {"gemma", [](Draft &draft) { build(draft, Version::one); }, {"gemma", tensors}, "model"},
         {"gemma2", [](Draft &draft) { build(draft, Version::two); }, {"gemma2", later_tensors}, "model"},
-        {"gemma3_text", [](Draft &draft) { build(draft, Version::three); }, {"gemma3", later_tensors}, "model"},
+        {.model_type = "gemma3", .build = nullptr, .of_texts = "gemma3_text", .tied = Architecture::Tied::by_whole},
+        {"gemma3_text",
+         [](Draft &draft) { build(draft, Version::three); },
+         {"gemma3", later_tensors},
+         "model",
+         of_texts},
     }};
     return kinds;
 }

@@ -271,12 +271,17 @@ constexpr MixtureKind olmoe{.hidden = "intermediate_size", .normalized = false};
 constexpr MixtureKind qwen2_moe{.normalized = false, .shared = true};
 constexpr MixtureKind qwen3_moe{};
 
+// Of a file with images, the part for texts; what reads images gets a name outside of the base model.
+constexpr std::array<Renaming, 2> of_texts{{{"model.language_model.", "model."}, {"model.visual.", "visual."}}};
+constexpr RotaryKind axes{.axes = true}, sections{.axes = true, .sections = true};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> llama() {
-    static constexpr std::array<Architecture, 13> kinds{{
+    using enum Architecture::Tied;
+    static constexpr std::array<Architecture, 19> kinds{{
         {"ernie4_5",
          [](Draft &draft) { build(draft, {.interleaved = true}); },
          {"ernie4_5", tensors, {}, all_biases},
@@ -313,15 +318,33 @@ std::span<const Architecture> llama() {
          {"phi3", fused_tensors, phi3_settings},
          "model"},
         {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2", tensors}, "model"},
+        {.model_type = "qwen2_5_vl", .build = nullptr, .of_texts = "qwen2_5_vl_text", .flat = true, .tied = by_either},
+        {"qwen2_5_vl_text",
+         [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf ? axes : sections}); },
+         {},
+         "model",
+         of_texts},
         {"qwen2_moe",
          [](Draft &draft) { build(draft, {.alternating = true, .mixture = &qwen2_moe}); },
          {"qwen2moe", moe_tensors, moe_settings, qkv_biases},
          "model"},
+        {.model_type = "qwen2_vl", .build = nullptr, .of_texts = "qwen2_vl_text", .flat = true, .tied = by_either},
+        {"qwen2_vl_text",
+         [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf ? axes : sections}); },
+         {"qwen2vl", tensors},
+         "model",
+         of_texts},
         {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, {"qwen3", tensors}, "model"},
         {"qwen3_moe",
          [](Draft &draft) { build(draft, {.normed_heads = true, .mixture = &qwen3_moe}); },
          {"qwen3moe", moe_tensors, moe_settings},
          "model"},
+        {.model_type = "qwen3_vl", .build = nullptr, .of_texts = "qwen3_vl_text", .tied = by_whole},
+        {"qwen3_vl_text",
+         [](Draft &draft) { build(draft, {.normed_heads = true, .rotary = axes}); },
+         {"qwen3vl", tensors},
+         "model",
+         of_texts},
         {"smollm3",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
          {"smollm3", tensors, {}, biases},
