@@ -20,10 +20,11 @@ using model::GgufType;
 using model::GgufValue;
 
 // Keys that are read below, or that say nothing of numbers.
-constexpr std::array<std::string_view, 8> others{
-    "attention.recurrent_layers", "attention.sliding_window_pattern", "attention.value_length", "rope.dimension_count",
-    "rope.dimension_sections", // of positions of images
-    "rope.scale_linear",          "rope.scaling.attn_factor",         "rope.scaling.finetuned"};
+constexpr std::array<std::string_view, 11> others{
+    "attention.causal",       "attention.recurrent_layers", "attention.sliding_window_pattern",
+    "attention.value_length", "n_deepstack_layers",         "pooling_type",
+    "rope.dimension_count",   "rope.dimension_sections", // of images, as are n_deepstack_layers
+    "rope.scale_linear",      "rope.scaling.attn_factor",   "rope.scaling.finetuned"};
 
 // Keys that every file has: their defaults in config.json are those of the first model of a kind.
 constexpr std::array<std::string_view, 5> required{"attention.head_count", "block_count", "context_length",
@@ -90,6 +91,9 @@ class Reader {
             find("vocab_size") == nullptr && table != gguf_.weights.entries().end() &&
             !table->second.type.shape.empty())
             out["vocab_size"] = table->second.type.shape.front();
+        if (const auto table = gguf_.weights.entries().find("token_types.weight");
+            table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
+            out["type_vocab_size"] = table->second.type.shape.front();
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
         if (const GgufValue *window = find("attention.sliding_window"); window == nullptr || window->number() == 0)
@@ -108,10 +112,24 @@ class Reader {
             refuse("values of " + std::to_string(values) + " channels of a head beside keys of " +
                    std::to_string(keys) + " are not supported: see " + in_quotes(type_ + ".attention.key_length") +
                    " and " + in_quotes(type_ + ".attention.value_length"));
+        if (const GgufValue *causal = find("attention.causal"); causal != nullptr && causal->boolean() == kind.encoder)
+            causal->fail(std::string("expected ") + (kind.encoder ? "false" : "true") + ", as " + in_quotes(type_) +
+                         " is supported here");
         add_rope_scaling(out);
         add_longrope(out);
         refuse_unknown();
         return out.in_one_line();
+    }
+
+    // What becomes of hidden states, if the file says how they are pooled (llama.h, llama_pooling_type).
+    [[nodiscard]] std::optional<SentenceModules> sentences() const {
+        const GgufValue *pooling = find("pooling_type");
+        if (pooling == nullptr || pooling->integer() == 0) return std::nullopt;
+        constexpr std::array<const char *, 3> kinds{"mean", "first", "last"};
+        if (pooling->integer() < 0 || pooling->integer() > 3)
+            pooling->fail(std::to_string(pooling->integer()) +
+                          " is not supported; supported: 0 (none), 1 (mean), 2 (cls) and 3 (last)");
+        return SentenceModules::with_pooling(kinds.at(static_cast<size_t>(pooling->integer()) - 1));
     }
 
     // What the equivalent config.json cannot say.
@@ -295,6 +313,7 @@ std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file) {
                     .generation = config,
                     .gguf = true,
                     .rotary = reader.rotary(),
+                    .sentences = reader.sentences(),
                     .texts = read_text_settings(reader.metadata(), config)};
         auto model = assemble(draft, std::string(architecture.model_type), file);
         refuse_unused(draft);

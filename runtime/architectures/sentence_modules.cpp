@@ -101,6 +101,13 @@ std::optional<SentenceModules> SentenceModules::read(const fs::path &folder, mod
     return out;
 }
 
+SentenceModules SentenceModules::with_pooling(const char *kind) {
+    SentenceModules out;
+    out.poolings_.emplace_back(kind);
+    out.modules_.push_back({Module::Kind::normalize, "normalize"});
+    return out;
+}
+
 void SentenceModules::read_pooling(const fs::path &file) {
     const JsonText document(text_of(file), file.string());
     const Config config(document.root());

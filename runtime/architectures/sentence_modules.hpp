@@ -17,6 +17,8 @@ class SentenceModules {
     // Reads modules.json and the folders that it names, and adds their weights. none: there is no modules.json, or it
     // lists a transformer only. Throws Error(input) for a module that is not supported.
     static std::optional<SentenceModules> read(const std::filesystem::path &folder, model::Weights &weights);
+    // One pooling, then vectors of length 1, which is what llama.cpp makes of a GGUF file.
+    static SentenceModules with_pooling(const char *kind);
 
     // Hidden states (B, T, C) and lengths (B) to vectors (B, D). May add weights, and the graph's input "starts" (B):
     // how many tokens at the start of a text belong to a prompt and do not count.

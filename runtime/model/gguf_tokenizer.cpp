@@ -30,9 +30,17 @@ std::optional<Tokenizer> tokenizer_of(const GgufMetadata &metadata) {
     vocabulary.bos_token_id = id("bos_token_id");
     vocabulary.eos_token_id = id("eos_token_id");
     vocabulary.unknown_token_id = id("unknown_token_id");
+    vocabulary.cls_token_id = id("cls_token_id");
+    vocabulary.seperator_token_id = id("seperator_token_id");
     vocabulary.add_bos_token = flag("add_bos_token");
     vocabulary.add_eos_token = flag("add_eos_token");
     vocabulary.add_space_prefix = flag("add_space_prefix");
+    vocabulary.remove_extra_whitespaces = flag("remove_extra_whitespaces");
+    vocabulary.lowercase = flag("normalizer.lowercase");
+    vocabulary.strip_accents = flag("normalizer.strip_accents");
+    if (const GgufValue *rules = find("precompiled_charsmap"))
+        for (const int64_t byte : rules->integers())
+            vocabulary.precompiled_charsmap += static_cast<char>(std::clamp<int64_t>(byte, -128, 255));
     if (const GgufValue *scores = find("scores"))
         for (const double score : scores->numbers()) vocabulary.scores.push_back(static_cast<float>(score));
     if (const GgufValue *types = find("token_type"))

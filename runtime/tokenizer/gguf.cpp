@@ -4,6 +4,7 @@
 #include "tokenizer/bpe.hpp"
 #include "tokenizer/parts.hpp"
 #include "tokenizer/unicode.hpp"
+#include "tokenizer/word_models.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -110,7 +111,7 @@ void check_lists(const GgufVocabulary &file) {
     };
     if (file.tokens.empty()) refuse_key("tokens", "expected at least one");
     if (!file.token_type.empty()) check("token_type", file.token_type.size());
-    if (file.model == "llama") check("scores", file.scores.size());
+    if (file.model == "llama" || file.model == "t5") check("scores", file.scores.size());
     for (size_t id = 0; id < file.scores.size(); ++id)
         if (!std::isfinite(file.scores[id]))
             refuse_key("scores", "entry " + std::to_string(id) + ": expected a finite number");
@@ -133,14 +134,15 @@ Vocabulary vocabulary_of(const GgufVocabulary &file) {
     return out;
 }
 
-// Control tokens and user-defined tokens are matched verbatim in a text.
+// Control tokens and user-defined tokens are matched verbatim in a text. Unigram's unknown token is a control token.
 AddedTokens added_tokens_of(const GgufVocabulary &file) {
     std::vector<AddedToken> out;
     for (size_t id = 0; id < file.tokens.size(); ++id)
-        if (const TokenType type = type_of(file, id); type == control || type == user_defined) {
+        if (const TokenType type = type_of(file, id);
+            type == control || type == user_defined || (type == unknown && file.model == "t5")) {
             AddedToken token{static_cast<int32_t>(id), std::string(file.tokens[id])};
             token.normalized = false;
-            token.special = type == control;
+            token.special = type != user_defined;
             out.push_back(token);
         }
     return at_key("tokens", [&] { return AddedTokens(std::move(out), [](Text &) {}); });
@@ -187,6 +189,19 @@ std::vector<Merge> merges_by_score(const GgufVocabulary &file, const Vocabulary 
         }
     }
     return out;
+}
+
+// A token that has a meaning: of the first of these keys that the file has, or else with this id.
+SpecialToken special_of(const GgufVocabulary &file,
+                        std::initializer_list<std::pair<const char *, std::optional<int32_t>>> keys,
+                        int32_t otherwise) {
+    const auto given = std::find_if(keys.begin(), keys.end(), [](const auto &key) { return key.second.has_value(); });
+    const int32_t id = given != keys.end() ? *given->second : otherwise;
+    if (id < 0 || static_cast<size_t>(id) >= file.tokens.size())
+        refuse_key(given != keys.end() ? given->first : keys.begin()->first,
+                   "expected the id of one of the " + std::to_string(file.tokens.size()) + " tokens, found " +
+                       std::to_string(id));
+    return {std::string(file.tokens[static_cast<size_t>(id)]), id};
 }
 
 // Adds the tokens that begin and end a text.
@@ -257,14 +272,69 @@ Tokenizer::Parts sentencepiece_parts(const GgufVocabulary &file) {
     return out;
 }
 
+// BERT's, whose words begin with U+2581 here, and whose other tokens are without the ## that BERT has before them. What
+// the file does not say is as in llama.cpp (llama-vocab.cpp), but a word of more than 100 characters is unknown, as in
+// BERT.
+Tokenizer::Parts word_piece_parts(const GgufVocabulary &file) {
+    constexpr size_t longest_word = 100;
+    std::vector<std::string> texts;
+    GgufVocabulary bert = file;
+    for (size_t id = 0; id < file.tokens.size(); ++id) {
+        const std::string_view token = file.tokens[id];
+        texts.push_back(type_of(file, id) == control    ? std::string(token)
+                        : token.starts_with(blank_mark) ? std::string(token.substr(blank_mark.size()))
+                                                        : "##" + std::string(token));
+    }
+    std::copy(texts.begin(), texts.end(), bert.tokens.begin());
+    Tokenizer::Parts out;
+    const bool lowercase = file.lowercase.value_or(true);
+    out.normalizer = tokenizer::bert({.strip_accents = file.strip_accents.value_or(lowercase), .lowercase = lowercase});
+    out.pre_tokenizer = bert_words();
+    const SpecialToken unknown_token = special_of(bert, {{"unknown_token_id", file.unknown_token_id}}, 100);
+    out.model = word_piece(vocabulary_of(bert), unknown_token.token, "##", longest_word);
+    out.post_processor = bert_processing(
+        special_of(file, {{"cls_token_id", file.cls_token_id}, {"bos_token_id", file.bos_token_id}}, 101),
+        special_of(file, {{"seperator_token_id", file.seperator_token_id}, {"eos_token_id", file.eos_token_id}}, 102));
+    out.decoder = decode_word_piece("##", true);
+    return out;
+}
+
+Tokenizer::Parts unigram_parts(const GgufVocabulary &file) {
+    if (!file.remove_extra_whitespaces.value_or(true))
+        refuse_key("remove_extra_whitespaces", "false is not supported with the model 't5'");
+    Tokenizer::Parts out;
+    std::vector<Normalizer> steps;
+    if (!file.precompiled_charsmap.empty())
+        steps.push_back(at_key("precompiled_charsmap", [&] { return charsmap(file.precompiled_charsmap); }));
+    steps.push_back(strip(false, true));
+    steps.push_back(replace(Regex(" {2,}"), std::string(blank_mark)));
+    out.normalizer = sequence(std::move(steps));
+    const Metaspace marks{.prepend = file.add_space_prefix.value_or(true) ? Metaspace::Prepend::always
+                                                                          : Metaspace::Prepend::never};
+    out.pre_tokenizer = metaspace(marks);
+    const SpecialToken unknown_token = special_of(file, {{"unknown_token_id", file.unknown_token_id}}, 2);
+    out.model = unigram(vocabulary_of(file), {file.scores.begin(), file.scores.end()}, unknown_token.id, false);
+    out.post_processor = ends_of(file, false);
+    out.decoder = decode_metaspace(marks);
+    return out;
+}
+
+struct GgufModel {
+    const char *name;
+    Tokenizer::Parts (*parts)(const GgufVocabulary &);
+};
+constexpr GgufModel gguf_models[]{
+    {"gpt2", byte_level_parts}, {"llama", sentencepiece_parts}, {"bert", word_piece_parts}, {"t5", unigram_parts}};
+
 } // namespace
 
 Tokenizer tokenizer_of(const GgufVocabulary &file) {
-    if (file.model != "gpt2" && file.model != "llama")
-        refuse_key("model", in_quotes(file.model) + " is not supported; supported: gpt2, llama");
+    const auto model = std::find_if(std::begin(gguf_models), std::end(gguf_models),
+                                    [&](const GgufModel &each) { return file.model == each.name; });
+    if (model == std::end(gguf_models))
+        refuse_key("model", in_quotes(file.model) + " is not supported; supported: gpt2, llama, bert, t5");
     check_lists(file);
-    auto parts =
-        std::make_shared<Tokenizer::Parts>(file.model == "gpt2" ? byte_level_parts(file) : sentencepiece_parts(file));
+    auto parts = std::make_shared<Tokenizer::Parts>(model->parts(file));
     parts->added = added_tokens_of(file);
     return Tokenizer(std::move(parts));
 }

@@ -14,14 +14,17 @@ namespace lamina::tokenizer {
 // The members are named like the keys, tokenizer.ggml.*. std::optional: the file may lack the key. Texts are the file's
 // own bytes.
 struct GgufVocabulary {
-    std::string model;                    // "gpt2" (byte-level BPE) or "llama" (SentencePiece's BPE)
+    // "gpt2" (byte-level BPE), "llama" (SentencePiece's BPE), "bert" (WordPiece) or "t5" (SentencePiece's Unigram).
+    std::string model;
     std::string pre;                      // gpt2: how text is split into words: "llama-bpe", "qwen2", ...
     std::vector<std::string_view> tokens; // by id
-    std::vector<float> scores;            // llama: by id
+    std::vector<float> scores;            // llama, t5: by id
     std::vector<int32_t> token_type;      // by id; 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
     std::vector<std::string_view> merges; // gpt2: "left right", in order of rank
-    std::optional<int32_t> bos_token_id, eos_token_id, unknown_token_id;
-    std::optional<bool> add_bos_token, add_eos_token, add_space_prefix;
+    std::string precompiled_charsmap;     // t5: how text is normalized; see charsmap() in normalizer.hpp
+    std::optional<int32_t> bos_token_id, eos_token_id, unknown_token_id, cls_token_id, seperator_token_id; // so spelt
+    std::optional<bool> add_bos_token, add_eos_token, add_space_prefix, remove_extra_whitespaces, lowercase,
+        strip_accents;
 };
 
 // Throws Error(input): "tokenizer.ggml.KEY: MESSAGE".

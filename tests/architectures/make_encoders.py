@@ -101,6 +101,7 @@ def encoders():
     encoder("distilbert_answers", T.DistilBertForQuestionAnswering(distil()), answers)
     more_encoders(sizes, hidden, logits, answers)
     sentences()
+    in_bert_gguf()
     reading_decoders()
 
 
@@ -139,6 +140,8 @@ def more_encoders(sizes, hidden, logits, answers):
     encoder("modernbert_answers", T.ModernBertForQuestionAnswering(modern(num_labels=2)), answers)
     nomic = lambda **more: T.NomicBertConfig(**sizes | dict(num_attention_heads=3) | more)
     encoder("nomic_bert", T.NomicBertModel(nomic()), bare, types=2)
+    encoder("nomic_bert_plain", T.NomicBertModel(nomic(), add_pooling_layer=False),
+            lambda r: {"hidden": r.last_hidden_state}, types=2)
     encoder("nomic_bert_masked", T.NomicBertForMaskedLM(nomic(hidden_act="gelu", head_dim=10)), logits, types=2)
     encoder("nomic_bert_texts", T.NomicBertForSequenceClassification(nomic(num_labels=3)), logits, types=2)
     encoder("nomic_bert_tokens", T.NomicBertForTokenClassification(nomic(num_labels=3)), logits, types=2)
@@ -190,6 +193,14 @@ def reading_decoders():
     encoder("opt_texts", T.OPTForSequenceClassification(T.OPTConfig(
         vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=4, ffn_dim=44, num_labels=3,
         max_position_embeddings=32, word_embed_proj_dim=36)), logits)
+
+
+def in_bert_gguf():
+    """What GGUF files store as a BERT: positions there begin after those of padding."""
+    encoder("xlm_roberta_plain", transformers.XLMRobertaModel(transformers.XLMRobertaConfig(
+        vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=3, intermediate_size=44,
+        max_position_embeddings=34, type_vocab_size=1, pad_token_id=1), add_pooling_layer=False),
+        lambda r: {"hidden": r.last_hidden_state}, types=1)
 
 
 def sentences():

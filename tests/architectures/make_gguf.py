@@ -18,10 +18,10 @@ import tempfile
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain",
            "glm4", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "lfm2",
-           "mamba2_plain", "mixtral_plain", "nemotron_h_moe_plain", "nemotron_h_plain", "olmo2", "olmoe", "phi3",
-           "phi3_longrope", "phi_plain",
-           "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain",
-           "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain"]
+           "mamba2_plain", "mixtral_plain", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2",
+           "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain",
+           "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences", "smollm3_plain", "stablelm",
+           "stablelm_parallel", "starcoder2_plain", "xlm_roberta_plain"]
 
 
 def as_published(settings):
@@ -36,6 +36,10 @@ def as_published(settings):
         settings["mamba_d_head"] = settings["mamba_head_dim"]
         if "E" not in settings["hybrid_override_pattern"]:
             del settings["num_experts_per_tok"]
+    if settings["model_type"] == "nomic_bert":
+        none = ("causal", "mlp_fc1_bias", "mlp_fc2_bias", "prenorm", "qkv_proj_bias", "rotary_emb_interleaved")
+        settings |= dict.fromkeys(none, False) | dict(activation_function="swiglu", max_trained_positions=2048, n_positions=2048 * 4,
+                                  rotary_emb_fraction=1.0, rotary_emb_scale_base=None)
 
 
 def main():
@@ -56,10 +60,12 @@ def main():
         model_class.set_vocab = lambda self: None
         model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead
         exact = gguf.LlamaFileType.ALL_F32 if settings.get("dtype") == "float32" else gguf.LlamaFileType.MOSTLY_F16
-        words = {f"w{i}": i for i in range(settings["vocab_size"])}  # which the converter of Gemma 3 counts
+        count = settings.get("text_config", settings)["vocab_size"]
+        words = {f"w{i}": i for i in range(count)}  # which the converter of Gemma 3 counts
         with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(shutil.copytree(here / source, pathlib.Path(folder) / source))
-            (copy / "tokenizer.json").write_text(json.dumps({"model": {"vocab": words}, "added_tokens": []}))
+            made = {"model": {"type": "WordPiece", "vocab": words}, "added_tokens": []}
+            (copy / "tokenizer.json").write_text(json.dumps(made))
             model_class(copy, exact, target / "model.gguf", hparams=settings).write()
         print(source, model_class.__name__, flush=True)
 

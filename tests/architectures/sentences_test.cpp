@@ -25,7 +25,49 @@ void check_vectors(const Tensor &found, const json &wanted) {
         CHECK_THAT(found.f32()[i], matchers::within_abs(rows[i / rows.front().size()][i % rows.front().size()], 1e-5));
 }
 
+// The tiny GGUF file of a sentence encoder, with other bytes after a key of its metadata and the type of its value.
+fs::path changed(const TemporaryFolder &folder, const std::string &key, std::string_view value) {
+    std::ifstream in(test::architectures / "models" / "gguf_sentences" / "model.gguf", std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    const size_t at = bytes.find(key);
+    REQUIRE(at != std::string::npos);
+    bytes.replace(at + key.size() + sizeof(uint32_t), value.size(), value);
+    std::ofstream(folder.path() / "model.gguf", std::ios::binary) << bytes;
+    return folder.path() / "model.gguf";
+}
+
 } // namespace
+
+TEST_CASE("sentences: a GGUF file says how hidden states are pooled, in kinds that are known") {
+    const TemporaryFolder folder;
+    const auto pooled = [&](char kind) {
+        return runtime().load(changed(folder, "bert.pooling_type", std::string_view(&kind, 1)));
+    };
+    const auto outputs = [&](char kind) {
+        Session session = runtime().session(pooled(kind), runtime().device("cpu"));
+        const TensorMap inputs{
+            {"ids", Tensor::of({1, 3}, std::vector<int32_t>{5, 6, 7})},
+            {"lengths", Tensor::of({1}, std::vector<int32_t>{3})},
+            {"token_types", Tensor::of({1, 3}, std::vector<int32_t>{0, 0, 0})},
+        };
+        return session.run("encode", inputs);
+    };
+    CHECK_FALSE(outputs(0).contains("embedding"));
+    const auto first = outputs(2), last = outputs(3);
+    for (const auto &[found, row] : {std::pair(&first, 0), {&last, 2}}) {
+        const std::span<const float> hidden = found->at("hidden").f32(), vector = found->at("embedding").f32();
+        REQUIRE(hidden.size() == 3 * vector.size());
+        double squares = 0;
+        for (size_t i = 0; i < vector.size(); ++i) squares += std::pow(hidden[row * vector.size() + i], 2);
+        for (size_t i = 0; i < vector.size(); ++i)
+            CHECK_THAT(vector[i], matchers::within_abs(hidden[row * vector.size() + i] / std::sqrt(squares), 1e-5));
+    }
+    CHECK_THAT(
+        message_of([&] { (void)pooled(4); }),
+        contains("'bert.pooling_type': 4 is not supported; supported: 0 (none), 1 (mean), 2 (cls) and 3 (last)"));
+    CHECK_THAT(message_of([&] { (void)runtime().load(changed(folder, "bert.attention.causal", "\x01")); }),
+               contains("'bert.attention.causal': expected false, as 'bert' is supported here"));
+}
 
 TEST_CASE("sentences: modules and prompts give the vectors of sentence-transformers, after conversion, too") {
     const json wanted = json_of(sentence_folders / "expected.json");

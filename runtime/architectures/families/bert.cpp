@@ -183,13 +183,28 @@ void build_electra(Draft &draft) {
                 .out = "classifier.out_proj"});
 }
 
+constexpr std::array<TensorName, 12> tensors{{
+    {"token_embd", "bert.embeddings.word_embeddings"},
+    {"token_types", "bert.embeddings.token_type_embeddings"},
+    {"position_embd", "bert.embeddings.position_embeddings"},
+    {"token_embd_norm", "bert.embeddings.LayerNorm"},
+    {"blk.{i}.attn_q", "bert.encoder.layer.{i}.attention.self.query"},
+    {"blk.{i}.attn_k", "bert.encoder.layer.{i}.attention.self.key"},
+    {"blk.{i}.attn_v", "bert.encoder.layer.{i}.attention.self.value"},
+    {"blk.{i}.attn_output", "bert.encoder.layer.{i}.attention.output.dense"},
+    {"blk.{i}.attn_output_norm", "bert.encoder.layer.{i}.attention.output.LayerNorm"},
+    {"blk.{i}.ffn_up", "bert.encoder.layer.{i}.intermediate.dense"},
+    {"blk.{i}.ffn_down", "bert.encoder.layer.{i}.output.dense"},
+    {"blk.{i}.layer_output_norm", "bert.encoder.layer.{i}.output.LayerNorm"},
+}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> bert() {
     static constexpr std::array<Architecture, 6> kinds{{
-        {"bert", build_bert, {}, bert_kind.base},
+        {"bert", build_bert, {.architecture = "bert", .tensors = tensors, .encoder = true}, bert_kind.base},
         {"camembert", build_roberta, {}, roberta_kind.base},
         {"electra", build_electra, {}, electra_kind.base},
         {"mpnet", build_mpnet, {}, mpnet_kind.base},

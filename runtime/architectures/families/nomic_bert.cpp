@@ -137,6 +137,19 @@ constexpr std::array<Renaming, 6> gte_names{{
     {"lm_head.norm", "lm_head.layer_norm"},
 }};
 
+constexpr std::array<TensorName, 10> tensors{{
+    {"token_embd", "nomic_bert.embeddings.word_embeddings"},
+    {"token_types", "nomic_bert.embeddings.token_type_embeddings"},
+    {"token_embd_norm", "nomic_bert.embeddings.LayerNorm"},
+    {"blk.{i}.attn_qkv", "nomic_bert.layers.{i}.attn.Wqkv"},
+    {"blk.{i}.attn_output", "nomic_bert.layers.{i}.self_attn.o_proj"},
+    {"blk.{i}.attn_output_norm", "nomic_bert.layers.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_up", "nomic_bert.layers.{i}.mlp.up_proj"},
+    {"blk.{i}.ffn_gate", "nomic_bert.layers.{i}.mlp.gate_proj"},
+    {"blk.{i}.ffn_down", "nomic_bert.layers.{i}.mlp.down_proj"},
+    {"blk.{i}.layer_output_norm", "nomic_bert.layers.{i}.post_mlp_layernorm"},
+}};
+
 } // namespace
 
 namespace families {
@@ -145,7 +158,11 @@ std::span<const Architecture> nomic_bert() {
     static constexpr std::array<Architecture, 3> kinds{{
         {"gte", build_gte, {}, "gte", gte_names},
         {"new", build_gte, {}, "gte", gte_names},
-        {"nomic_bert", build_nomic, {}, "nomic_bert", nomic_names},
+        {"nomic_bert",
+         build_nomic,
+         {.architecture = "nomic-bert", .tensors = tensors, .encoder = true},
+         "nomic_bert",
+         nomic_names},
     }};
     return kinds;
 }

@@ -2,6 +2,7 @@
 #include "base/json_reader.hpp"
 #include "catch.hpp"
 #include "places.hpp"
+#include "tokenizer/base64.hpp"
 #include "tokenizer/byte_characters.hpp"
 #include "tokenizer/gguf.hpp"
 
@@ -48,6 +49,54 @@ GgufVocabulary byte_level() {
     return out;
 }
 
+// How a GGUF file describes the tokenizer of a fixture of BERT, whose words it marks instead of what continues them.
+GgufVocabulary word_piece(const char *name) {
+    const JsonText json(text_of(fixture(name)), name);
+    const JsonView vocabulary = json.root().at("model").at("vocab");
+    GgufVocabulary out;
+    out.model = "bert";
+    out.tokens.resize(vocabulary.members().size());
+    out.token_type.assign(out.tokens.size(), 1);
+    for (const JsonView token : vocabulary.members()) {
+        const auto id = static_cast<size_t>(token.integer(0, 1 << 20));
+        const std::string text(token.key());
+        if (id < 5) out.token_type[id] = 3;
+        out.tokens[id] = kept(id < 5 ? text : text.starts_with("##") ? text.substr(2) : "▁" + text);
+    }
+    out.unknown_token_id = 1, out.cls_token_id = 2, out.seperator_token_id = 3;
+    return out;
+}
+
+GgufVocabulary unigram() {
+    const JsonText json(text_of(fixture("t5.json")), "t5.json");
+    GgufVocabulary out;
+    out.model = "t5";
+    for (const JsonView entry : json.root().at("model").at("vocab").items()) {
+        const std::vector<JsonView> both(entry.items().begin(), entry.items().end());
+        out.tokens.push_back(kept(std::string(both.at(0).string())));
+        out.scores.push_back(static_cast<float>(both.at(1).number()));
+        out.token_type.push_back(out.tokens.size() < 3 ? 3 : out.tokens.size() == 3 ? 2 : 1);
+    }
+    for (const JsonView step : json.root().at("normalizer").at("normalizers").items())
+        if (step.at("type").string() == "Precompiled")
+            out.precompiled_charsmap = tokenizer::from_base64(step.at("precompiled_charsmap").string());
+    out.unknown_token_id = 2, out.eos_token_id = 1, out.add_bos_token = false, out.add_eos_token = true;
+    return out;
+}
+
+// Of all texts of the fixture.
+void expect_same(const Tokenizer &gguf, const std::string &name) {
+    const Tokenizer json = Tokenizer::load(fixture(name + ".json"));
+    const std::string file = name + ".expected.json";
+    const JsonText expected(text_of(fixture(file)), file);
+    for (const JsonView each : expected.root().items()) {
+        const std::string text((*each.items().begin()).string());
+        CAPTURE(text);
+        CHECK(gguf.encode(text) == json.encode(text));
+        CHECK(gguf.decode(json.encode(text).ids) == json.decode(json.encode(text).ids));
+    }
+}
+
 GgufVocabulary sentencepiece() {
     GgufVocabulary out;
     out.model = "llama";
@@ -76,15 +125,19 @@ using Tokens = std::vector<std::string>;
 } // namespace
 
 TEST_CASE("a byte-level tokenizer from GGUF metadata equals the one from tokenizer.json") {
-    const Tokenizer gguf = tokenizer_of(byte_level()), json = Tokenizer::load(fixture("llama3.json"));
-    const JsonText expected(text_of(fixture("llama3.expected.json")), "llama3.expected.json");
-    for (const JsonView each : expected.root().items()) {
-        const std::string text((*each.items().begin()).string());
-        CAPTURE(text);
-        CHECK(gguf.encode(text) == json.encode(text));
-        CHECK(gguf.decode(json.encode(text).ids) == json.decode(json.encode(text).ids));
-    }
-    CHECK(gguf.encode("a", "b") == json.encode("a", "b"));
+    const Tokenizer gguf = tokenizer_of(byte_level());
+    expect_same(gguf, "llama3");
+    CHECK(gguf.encode("a", "b") == Tokenizer::load(fixture("llama3.json")).encode("a", "b"));
+}
+
+TEST_CASE("tokenizers of encoders from GGUF metadata equal those from tokenizer.json") {
+    expect_same(tokenizer_of(word_piece("bert.json")), "bert");
+    expect_same(tokenizer_of(unigram()), "t5");
+    GgufVocabulary cased = word_piece("bert_cased.json");
+    cased.lowercase = false, cased.strip_accents = true;
+    const Tokenizer json = Tokenizer::load(fixture("bert_cased.json"));
+    for (const char *text : {"The Cat", "Café au lait", "unaffable!"})
+        CHECK(tokenizer_of(cased).encode(text) == json.encode(text));
 }
 
 TEST_CASE("GGUF names of word splits that are the same split alike") {
@@ -158,7 +211,7 @@ TEST_CASE("GGUF metadata that contradicts itself is refused, with the key") {
     const auto refusal = [](const GgufVocabulary &file) { return message_of([&] { (void)tokenizer_of(file); }); };
     GgufVocabulary file = byte_level();
     file.model = "rwkv";
-    CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported: gpt2, llama");
+    CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported: gpt2, llama, bert, t5");
     file = byte_level();
     file.pre = "tekken";
     CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'tekken' is not supported; supported: gpt-2, exaone4"));
@@ -190,6 +243,16 @@ TEST_CASE("GGUF metadata that contradicts itself is refused, with the key") {
     file = sentencepiece();
     file.unknown_token_id = -5;
     CHECK(refusal(file) == "tokenizer.ggml.unknown_token_id: expected the id of a token, found -5");
+    file = word_piece("bert.json");
+    file.cls_token_id.reset(); // 101, in files that do not say
+    CHECK(refusal(file).empty());
+    file.seperator_token_id = 1 << 20;
+    CHECK(refusal(file).starts_with("tokenizer.ggml.seperator_token_id: expected the id of one of the "));
+    file = unigram();
+    file.precompiled_charsmap = "abc";
+    CHECK(refusal(file).starts_with("tokenizer.ggml.precompiled_charsmap: "));
+    file.remove_extra_whitespaces = false;
+    CHECK(refusal(file) == "tokenizer.ggml.remove_extra_whitespaces: false is not supported with the model 't5'");
     file = GgufVocabulary();
     file.model = "llama";
     CHECK(refusal(file) == "tokenizer.ggml.tokens: expected at least one");
