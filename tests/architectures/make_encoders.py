@@ -204,24 +204,31 @@ def in_bert_gguf():
 
 
 def sentences():
-    """A folder as written by sentence-transformers: a BERT, mean pooling, normalization to length 1."""
+    """Folders as written by sentence-transformers: pooling, then normalization to length 1."""
+    hidden = lambda r: {"hidden": r.last_hidden_state}
     encoder("sentences", transformers.BertModel(transformers.BertConfig(
         vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=3, intermediate_size=44,
-        max_position_embeddings=32), add_pooling_layer=False), lambda r: {"hidden": r.last_hidden_state}, types=2)
-    if not is_wanted("sentences"):
+        max_position_embeddings=32), add_pooling_layer=False), hidden, types=2)
+    pool("sentences", "mean", lambda x, lengths: x.sum(1) / lengths[:, None])  # zeros after the ends
+    encoder("sentences_of_qwen3", transformers.Qwen3Model(transformers.Qwen3Config(**llama_like(head_dim=8))), hidden)
+    pool("sentences_of_qwen3", "lasttoken", lambda x, lengths: x[torch.arange(len(x)), lengths - 1])
+
+
+def pool(name, kind, pooled):
+    if not is_wanted(name):
         return
-    folder = here / "sentences"
+    folder = here / name
     module = "sentence_transformers.models."
     (folder / "modules.json").write_text(json.dumps([
         {"idx": 0, "name": "0", "path": "", "type": module + "Transformer"},
         {"idx": 1, "name": "1", "path": "1_Pooling", "type": module + "Pooling"},
         {"idx": 2, "name": "2", "path": "2_Normalize", "type": module + "Normalize"}]))
     (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling/config.json").write_text(json.dumps(
-        {"word_embedding_dimension": 36, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True,
-         "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False}))
+    kinds = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "lasttoken")
+    (folder / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 36} | {
+        f"pooling_mode_{each}": each.startswith(kind) and "sqrt" not in each for each in kinds}))
     tensors = load_file(folder / "golden.safetensors")
     inputs, outputs = ({name.removeprefix(kind): value for name, value in tensors.items() if name.startswith(kind)}
                        for kind in ("in.encode.", "out.encode."))
-    mean = outputs["hidden"].to(torch.float64).sum(1) / inputs["lengths"][:, None]  # zeros after the ends
-    save_golden(folder, {"encode": (inputs, outputs | {"embedding": torch.nn.functional.normalize(mean)})})
+    vectors = pooled(outputs["hidden"].to(torch.float64), inputs["lengths"].long())
+    save_golden(folder, {"encode": (inputs, outputs | {"embedding": torch.nn.functional.normalize(vectors)})})
