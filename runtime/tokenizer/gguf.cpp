@@ -38,6 +38,7 @@ constexpr auto deepseek_cjk = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
 constexpr auto deepseek_words =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr auto bloom_words = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+";
 struct WordSplit {
     const char *name;
     std::vector<const char *> patterns; // applied one after the other
@@ -58,6 +59,8 @@ const std::vector<WordSplit> &word_splits() {
         {"olmo", {gpt2_words}},
         {"phi-2", {gpt2_words}},
         {"trillion", {gpt2_words}},
+        {"bloom", {bloom_words}},
+        {"gpt3-finnish", {bloom_words}},
         {"codeshell", {one_digit, gpt2_words}},
         {"command-r", {one_digit, gpt2_words}},
         {"exaone", {one_digit, gpt2_words}},

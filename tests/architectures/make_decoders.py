@@ -205,6 +205,9 @@ def as_published(folder):
 def for_gguf():
     """What make_gguf.py makes GGUF files of: without settings that these cannot express. Gemma's norms stay as exact."""
     T, plain = transformers, torch.float32
+    decoder("gpt_neox_plain", T.GPTNeoXForCausalLM, T.GPTNeoXConfig(
+        vocab_size=vocabulary, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=44,
+        max_position_embeddings=32, rotary_pct=0.5, use_parallel_residual=False, bos_token_id=1, eos_token_id=2))
     decoder("gemma_plain", T.GemmaForCausalLM, T.GemmaConfig(**llama_like(head_dim=8)), dtype=plain)
     decoder("gemma2_plain", T.Gemma2ForCausalLM, T.Gemma2Config(
         **llama_like(head_dim=8, query_pre_attn_scalar=8, sliding_window=4, attn_logit_softcapping=5.0,

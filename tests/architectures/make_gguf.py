@@ -16,16 +16,21 @@ import sys
 import tempfile
 
 here = pathlib.Path(__file__).parent / "models"
-SOURCES = ["cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain",
-           "glm4", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "lfm2",
-           "mamba2_plain", "mixtral_plain", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2",
-           "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain",
-           "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_qwen3",
-           "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain", "xlm_roberta_plain"]
+SOURCES = ["bloom", "cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain",
+           "gemma_plain", "glm4", "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain",
+           "granite_hybrid_plain", "granitemoe", "lfm2", "mamba2_plain", "mixtral_plain", "nemotron_h_moe_plain",
+           "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl",
+           "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl",
+           "sentences", "sentences_of_qwen3", "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain",
+           "xlm_roberta_plain"]
 
 
 def as_published(settings):
     """With the keys of published files, which the converter knows, and transformers writes others for."""
+    if settings["model_type"] == "gpt2":
+        settings["n_ctx"] = settings["n_positions"]
+    if settings["model_type"] == "gpt_neox":
+        settings["rotary_pct"] = settings["rope_parameters"]["partial_rotary_factor"]
     if settings["model_type"] == "granitemoehybrid":
         older = {"full_attention": "attention", "linear_attention": "mamba"}
         settings["layer_types"] = [older[name] for name in settings["layer_types"]]

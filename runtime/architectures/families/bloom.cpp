@@ -48,11 +48,13 @@ void build_bloom(Draft &draft) {
     x = graph.layer_norm("transformer.word_embeddings_layernorm", x, {.eps = eps});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.h." + std::to_string(i), self = layer + ".self_attention";
-        split_by_heads(draft, graph, self + ".query_key_value",
-                       {.inputs = width,
-                        .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
-                        .biased = true},
-                       heads);
+        const Fused fused{.inputs = width,
+                          .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
+                          .biased = true};
+        if (draft.gguf)
+            split(draft, graph, self + ".query_key_value", fused);
+        else
+            split_by_heads(draft, graph, self + ".query_key_value", fused, heads);
         Tensor tokens = graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps});
         x = decoder.self_attention(self, tokens,
                                    {.heads = heads,
@@ -133,13 +135,27 @@ void build_mpt(Draft &draft) {
                         {.vocabulary = vocabulary, .table = "transformer.wte.weight", .tokens = "classifier"});
 }
 
+constexpr std::array<TensorName, 10> tensors{{
+    {"token_embd", "transformer.word_embeddings"},
+    {"token_embd_norm", "transformer.word_embeddings_layernorm"},
+    {"output_norm", "transformer.ln_f"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_norm", "transformer.h.{i}.input_layernorm"},
+    {"blk.{i}.attn_qkv", "transformer.h.{i}.self_attention.query_key_value"},
+    {"blk.{i}.attn_output", "transformer.h.{i}.self_attention.dense"},
+    {"blk.{i}.ffn_norm", "transformer.h.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_up", "transformer.h.{i}.mlp.dense_h_to_4h"},
+    {"blk.{i}.ffn_down", "transformer.h.{i}.mlp.dense_4h_to_h"},
+}};
+constexpr std::array<SettingName, 1> settings{{{"attention.layer_norm_epsilon", "layer_norm_epsilon"}}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> bloom() {
     static constexpr std::array<Architecture, 2> kinds{{
-        {"bloom", build_bloom, {}, "transformer"},
+        {"bloom", build_bloom, {"bloom", tensors, settings}, "transformer"},
         {"mpt", build_mpt, {}, "transformer"},
     }};
     return kinds;

@@ -24,9 +24,11 @@ class Transposed {
     std::string operator()(const std::string &module, const Shape &shape, const std::string &name, int64_t part = 0,
                            int64_t parts = 1) {
         const std::string weight = prefix_ + module + ".weight", bias = prefix_ + module + ".bias";
-        graph_.require(weight, shape);
+        graph_.require(weight, draft_.gguf ? Shape{shape[1], shape[0]} : shape); // transposed already
         graph_.require(bias, {shape[1]});
-        draft_.weights.add(name + ".weight", transposed_columns(draft_.weights.at(weight), part, parts));
+        const model::Weight &stored = draft_.weights.at(weight);
+        draft_.weights.add(name + ".weight",
+                           draft_.gguf ? part_of(stored, part, parts) : transposed_columns(stored, part, parts));
         draft_.weights.add(name + ".bias", part_of(draft_.weights.at(bias), part, parts));
         draft_.unused.insert(weight), draft_.unused.insert(bias);
         return name;
@@ -85,12 +87,29 @@ void build(Draft &draft) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = prefix + "wte.weight", .tokens = "classifier"});
 }
 
+constexpr std::array<TensorName, 10> tensors{{
+    {"token_embd", "transformer.wte"},
+    {"position_embd", "transformer.wpe"},
+    {"output_norm", "transformer.ln_f"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_norm", "transformer.h.{i}.ln_1"},
+    {"blk.{i}.attn_qkv", "transformer.h.{i}.attn.c_attn"},
+    {"blk.{i}.attn_output", "transformer.h.{i}.attn.c_proj"},
+    {"blk.{i}.ffn_norm", "transformer.h.{i}.ln_2"},
+    {"blk.{i}.ffn_up", "transformer.h.{i}.mlp.c_fc"},
+    {"blk.{i}.ffn_down", "transformer.h.{i}.mlp.c_proj"},
+}};
+constexpr std::array<SettingName, 2> settings{{
+    {"attention.layer_norm_epsilon", "layer_norm_epsilon"},
+    {"feed_forward_length", "n_inner"},
+}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> gpt2() {
-    static constexpr std::array<Architecture, 1> kinds{{{"gpt2", build, {}, base}}};
+    static constexpr std::array<Architecture, 1> kinds{{{"gpt2", build, {"gpt2", tensors, settings}, base}}};
     return kinds;
 }
 

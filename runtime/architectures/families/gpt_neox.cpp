@@ -32,6 +32,7 @@ void build_neox(Draft &draft) {
     if (!config.find("rope_parameters") && config.has(part) && config.real(part) != config.real("rotary_pct"))
         config.fail(part, "expected the same as rotary_pct");
     for (const char *other : {"rope_theta", part}) config.ignore_here(other);
+    if (draft.gguf) config.expect("head_dim", static_cast<double>(head_dim));
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
     const RotaryLayer rotary_layer(
@@ -40,11 +41,13 @@ void build_neox(Draft &draft) {
     Tensor x = graph.embedding("gpt_neox.embed_in", decoder.ids(), {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "gpt_neox.layers." + std::to_string(i), self = layer + ".attention";
-        split_by_heads(draft, graph, self + ".query_key_value",
-                       {.inputs = width,
-                        .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
-                        .biased = biased},
-                       heads);
+        const Fused fused{.inputs = width,
+                          .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
+                          .biased = biased};
+        if (draft.gguf)
+            split(draft, graph, self + ".query_key_value", fused);
+        else
+            split_by_heads(draft, graph, self + ".query_key_value", fused, heads);
         const Tensor attended =
             decoder.self_attention(self, graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps}),
                                    {.heads = heads,
@@ -176,6 +179,22 @@ void build_neo(Draft &draft) {
                         {.vocabulary = vocabulary, .table = "transformer.wte.weight", .tokens = "classifier"});
 }
 
+constexpr std::array<TensorName, 9> neox_tensors{{
+    {"token_embd", "gpt_neox.embed_in"},
+    {"output_norm", "gpt_neox.final_layer_norm"},
+    {"output", "lm_head"},
+    {"blk.{i}.attn_norm", "gpt_neox.layers.{i}.input_layernorm"},
+    {"blk.{i}.attn_qkv", "gpt_neox.layers.{i}.attention.query_key_value"},
+    {"blk.{i}.attn_output", "gpt_neox.layers.{i}.attention.dense"},
+    {"blk.{i}.ffn_norm", "gpt_neox.layers.{i}.post_attention_layernorm"},
+    {"blk.{i}.ffn_up", "gpt_neox.layers.{i}.mlp.dense_h_to_4h"},
+    {"blk.{i}.ffn_down", "gpt_neox.layers.{i}.mlp.dense_4h_to_h"},
+}};
+constexpr std::array<SettingName, 2> neox_settings{{
+    {"rope.freq_base", "rotary_emb_base"},
+    {"use_parallel_residual", "use_parallel_residual"},
+}};
+
 constexpr std::array<Renaming, 1> neox_names{{{"embed_out.", "lm_head."}}};
 
 } // namespace
@@ -185,7 +204,7 @@ namespace families {
 std::span<const Architecture> gpt_neox() {
     static constexpr std::array<Architecture, 3> kinds{{
         {"gpt_neo", build_neo, {}, "transformer"},
-        {"gpt_neox", build_neox, {}, "gpt_neox", neox_names},
+        {"gpt_neox", build_neox, {"gptneox", neox_tensors, neox_settings}, "gpt_neox", neox_names},
         {"gptj", build_gptj, {}, "transformer"},
     }};
     return kinds;

@@ -154,6 +154,8 @@ TEST_CASE("GGUF names of word splits that are the same split alike") {
     for (const char *name : {"glm4", "llama3", "falcon3"}) CHECK(ids(name) == ids("llama-bpe"));
     for (const char *name : {"smaug-bpe", "chatglm-bpe"}) CHECK(ids(name) == ids("dbrx"));
     for (const char *name : {"stablelm2", "megrez", "qwen35"}) CHECK(ids(name) == ids("qwen2"));
+    CHECK(ids("gpt3-finnish") == ids("bloom"));
+    CHECK(ids("gpt-2") != ids("bloom"));
     CHECK(ids("gpt-2") != ids("starcoder"));
     CHECK(ids("dbrx") != ids("qwen2"));
 }
