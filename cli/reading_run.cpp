@@ -32,7 +32,7 @@ void ReadingRun::texts(const std::vector<std::string> &texts) {
     case TextReading::Gives::embedding:
         return embeddings(texts);
     case TextReading::Gives::classes:
-        return classes(texts);
+        return labels_.empty() ? classes(texts) : matches(texts);
     case TextReading::Gives::token_classes:
         return token_classes(texts);
     case TextReading::Gives::words:
@@ -84,6 +84,11 @@ std::optional<std::string> ReadingRun::why_not(const std::string &line, bool pai
     if (reading_.gives == TextReading::Gives::words && line.find(reading_.mask) == std::string::npos)
         return "no word is missing; expected a text with '" + reading_.mask + "' in the place of one";
     if (options_.truncate || reading_.gives == TextReading::Gives::answers) return std::nullopt;
+    for (const std::string &label : labels_) {
+        std::string sentence = match_.sentence;
+        if (const size_t at = sentence.find("{}"); at != std::string::npos) sentence.replace(at, 2, label);
+        if (const auto refused = tokenize_pairs(model_, {{line, sentence}}).refused) return refused->why;
+    }
     const auto refused = paired ? tokenize_pairs(model_, {*pair}).refused : tokenize(model_, {line}).refused;
     return refused ? std::optional(refused->why) : std::nullopt;
 }
@@ -144,6 +149,17 @@ void ReadingRun::embeddings(const std::vector<std::string> &texts) {
 void ReadingRun::classes(const std::vector<std::string> &texts) {
     const auto found = classify(session_, texts, options_);
     Table table({"TEXT", "CLASSES"});
+    for (size_t i = 0; i < texts.size(); ++i) {
+        add(i, {{"text", texts[i]}, {"labels", labels_as_json(found[i])}});
+        table.row({{texts[i], Style::bold}, labels_as_text(found[i], shown_labels)});
+    }
+    output_.json() ? print_json() : output_.print(table.str(output_));
+}
+
+void ReadingRun::matches(const std::vector<std::string> &texts) {
+    match_.truncate = options_.truncate, match_.progress = options_.progress;
+    const auto found = match_texts(session_, texts, labels_, match_);
+    Table table({"TEXT", "LABELS"});
     for (size_t i = 0; i < texts.size(); ++i) {
         add(i, {{"text", texts[i]}, {"labels", labels_as_json(found[i])}});
         table.row({{texts[i], Style::bold}, labels_as_text(found[i], shown_labels)});

@@ -28,6 +28,11 @@ class ReadingRun {
     void pairs(const std::vector<TextPair> &pairs);
     // How many answers to a question, or words for a mask, are shown.
     void show_answers(size_t most) { answers_ = words_ = most; }
+    // How well each of these labels describes a text, instead of its classes.
+    void match(std::vector<std::string> labels, const std::string &sentence, bool multi_label) {
+        labels_ = std::move(labels), match_.multi_label = multi_label;
+        if (!sentence.empty()) match_.sentence = sentence;
+    }
     // With `paired`, a line holds two texts with a tab between them. All of them at once. Returns the exit status.
     [[nodiscard]] int lines(LineReader lines, bool paired);
     // Also writes the vectors, (N, C), to these files.
@@ -36,6 +41,7 @@ class ReadingRun {
   private:
     void embeddings(const std::vector<std::string> &texts);
     void classes(const std::vector<std::string> &texts);
+    void matches(const std::vector<std::string> &texts);
     void token_classes(const std::vector<std::string> &texts);
     void words(const std::vector<std::string> &texts);
     void classes(const std::vector<TextPair> &pairs);
@@ -56,6 +62,8 @@ class ReadingRun {
     Output &output_;
     ReadOptions options_;
     size_t answers_ = 1, words_ = 5;
+    std::vector<std::string> labels_;
+    MatchOptions match_;
     std::vector<Destination> files_;
     struct Refused {
         size_t before; // which answer

@@ -28,8 +28,8 @@ struct RunOptions {
     std::string graph, language, task, on_error = "stop";
     SessionArguments session;
     GenerateOptions generate;
-    bool truncate = false, pairs = false;
-    std::string prompt, labels, sentence = ImageOptions().sentence;
+    bool truncate = false, pairs = false, multi_label = false;
+    std::string prompt, labels, sentence;
     size_t answers = 0; // to a question, or words for a mask; 0: as many as usual
 };
 
@@ -159,27 +159,6 @@ std::vector<TextPair> pairs_of(const std::vector<std::string> &texts) {
     return out;
 }
 
-int read_texts(const RunOptions &options, const ReadOptions &how, const Model &model, Session session, LineReader lines,
-               Output &output) {
-    const std::string vectors = inspect(model).reading->output;
-    ReadingRun run(model, std::move(session), output, how);
-    std::vector<Destination> files;
-    for (const auto &[name, file] : files_of(options, {vectors})) {
-        if (name != vectors)
-            throw Error(ErrorCode::usage,
-                        "--output " + name + ": texts give only '" + vectors + "'; --tap shows other tensors");
-        files.push_back({name, file});
-    }
-    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
-    run.write_to(std::move(files));
-    if (options.answers != 0) run.show_answers(options.answers);
-    if (options.texts.empty()) return run.lines(std::move(lines), options.pairs);
-    options.pairs ? run.pairs(pairs_of(options.texts)) : run.texts(options.texts);
-    return 0;
-}
-
-// ---- Images ----
-
 // "a cat, a dog"
 std::vector<std::string> labels_of(const std::string &list) {
     std::vector<std::string> out;
@@ -195,10 +174,33 @@ std::vector<std::string> labels_of(const std::string &list) {
     return out;
 }
 
+int read_texts(const RunOptions &options, const ReadOptions &how, const Model &model, Session session, LineReader lines,
+               Output &output) {
+    const std::string vectors = inspect(model).reading->output;
+    ReadingRun run(model, std::move(session), output, how);
+    std::vector<Destination> files;
+    for (const auto &[name, file] : files_of(options, {vectors})) {
+        if (name != vectors)
+            throw Error(ErrorCode::usage,
+                        "--output " + name + ": texts give only '" + vectors + "'; --tap shows other tensors");
+        files.push_back({name, file});
+    }
+    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
+    run.write_to(std::move(files));
+    if (options.answers != 0) run.show_answers(options.answers);
+    if (!options.labels.empty()) run.match(labels_of(options.labels), options.sentence, options.multi_label);
+    if (options.texts.empty()) return run.lines(std::move(lines), options.pairs);
+    options.pairs ? run.pairs(pairs_of(options.texts)) : run.texts(options.texts);
+    return 0;
+}
+
+// ---- Images ----
+
 int run_images(const RunOptions &options, const Model &model, Session session, LineReader lines, Output &output) {
     const ImageReading images = *inspect(model).images;
     ImageRun run(model, std::move(session), output);
-    if (!options.labels.empty()) run.match(labels_of(options.labels), options.sentence);
+    if (!options.labels.empty())
+        run.match(labels_of(options.labels), options.sentence.empty() ? ImageOptions().sentence : options.sentence);
     std::vector<Destination> files;
     const bool vectors = options.labels.empty() && images.gives == ImageReading::Gives::embedding;
     for (const auto &[name, file] :
@@ -264,13 +266,19 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     const ModelContents contents = inspect(model);
     if (are_images(options.texts, contents) || (contents.images && !options.labels.empty())) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
-        refuse_given(app, {"--truncate", "--prompt", "--pairs", "--answers"},
+        refuse_given(app, {"--truncate", "--prompt", "--pairs", "--answers", "--multi-label"},
                      "is about vectors and classes of texts, and images are given");
         if (!options.labels.empty() && !contents.images->matches_texts)
             throw Error(ErrorCode::usage, "--labels: this model does not compare images with texts");
         return run_images(options, model, runtime.session(model, device, how), lines, output);
     }
-    refuse_given(app, {"--labels", "--sentence"}, "is about images, which this model does not take");
+    if (!contents.reading || contents.reading->gives != TextReading::Gives::classes)
+        refuse_given(app, {"--labels", "--sentence", "--multi-label"},
+                     "is about images and classes of texts, which this model does not give");
+    if (options.labels.empty())
+        refuse_given(app, {"--sentence", "--multi-label"}, "is about --labels, and none are given");
+    else
+        refuse_given(app, {"--pairs", "--prompt"}, "cannot be used with --labels");
     if (!contents.generation || !contents.generation->audio) refuse_media(options.texts);
     if (inspect(model).reading) {
         refuse_given(app, generate_options, "is about generating text, which this model does not do");
@@ -360,10 +368,14 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--prompt", options->prompt, "NAME",
                "the prompt that is put before texts, such as query; default: the one of the model; '': none");
     app.option("--labels", options->labels, "LABELS",
-               "what images may show, with commas between: 'a cat, a dog'; for models that compare images with texts")
+               "what images may show or texts be about, with commas between: 'a cat, a dog'; for models that compare "
+               "images with texts, or say whether one text follows from another")
         .not_empty();
-    app.option("--sentence", options->sentence, "TEXT", "what a label is compared in, with {} in its place")
-        .shows_default();
+    app.option("--sentence", options->sentence, "TEXT",
+               "what a label is put into, with {} in its place; default: '" + ImageOptions().sentence +
+                   "' for images, '" + MatchOptions().sentence + "' for texts")
+        .not_empty();
+    app.flag("--multi-label", options->multi_label, "any number of --labels may describe a text, each by itself");
     app.choice("--on-error", options->on_error, {"stop", "skip"},
                "when a line on stdin cannot be used: end there, or report it, go on, and end with status 3")
         .shows_default();

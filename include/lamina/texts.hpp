@@ -82,6 +82,14 @@ struct FillOptions {
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
 };
 
+struct MatchOptions {
+    std::string sentence = "This example is {}."; // what a label is put into, with {} in its place
+    bool multi_label = false; // true: any number of labels may describe a text, each by itself; false: one does
+    size_t batch = 32;        // how many pairs of a text and a label are processed together
+    bool truncate = false;    // true: a text that is too long for the model is cut; false: it is an error
+    std::function<void(size_t done, size_t all)> progress{}; // after every batch
+};
+
 // These functions accept any number of texts, and return one result per text, in the same order. They throw
 // Error(usage) for a model with another kind of output or for a prompt that it does not have, and Error(input) for a
 // text without tokens, or with too many.
@@ -97,6 +105,12 @@ struct FillOptions {
 [[nodiscard]] std::vector<std::vector<TokenLabels>>
 label_tokens(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
 
+// How likely each label describes a text, best first, of a model that was trained to say whether one sentence follows
+// from another: it has a class whose name begins with "entail". The sentence of a label is what may follow. (Yin et
+// al.: Benchmarking Zero-shot Text Classification, arXiv:1909.00161.)
+[[nodiscard]] std::vector<std::vector<LabelScore>> match_texts(Session &session, const std::vector<std::string> &texts,
+                                                               const std::vector<std::string> &labels,
+                                                               const MatchOptions &options = {});
 // The likeliest answers to each question, best first. `first` is the question, `second` the text; one that is too long
 // is read in parts, which overlap.
 [[nodiscard]] std::vector<std::vector<Answer>> answer(Session &session, const std::vector<TextPair> &pairs,

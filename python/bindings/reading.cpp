@@ -60,6 +60,13 @@ void add_reading(nb::module_ &m) {
         .def_rw("best", &FillOptions::best)
         .def_rw("batch", &FillOptions::batch)
         .def_rw("progress", &FillOptions::progress);
+    nb::class_<MatchOptions>(m, "MatchOptions")
+        .def(nb::init<>())
+        .def_rw("sentence", &MatchOptions::sentence)
+        .def_rw("multi_label", &MatchOptions::multi_label)
+        .def_rw("batch", &MatchOptions::batch)
+        .def_rw("truncate", &MatchOptions::truncate)
+        .def_rw("progress", &MatchOptions::progress);
     nb::class_<WordScore>(m, "WordScore", "A word for a mask, and how likely it is.")
         .def_ro("word", &WordScore::word)
         .def_ro("token", &WordScore::token, "Its token id.")
@@ -121,6 +128,12 @@ void add_reading(nb::module_ &m) {
             return unlocked([&] { return fill_masks(session, texts, options); });
         },
         nb::arg("session"), nb::arg("texts"), nb::arg("options"));
+    m.def(
+        "match_texts",
+        [](Session &session, const Texts &texts, const std::vector<std::string> &labels, const MatchOptions &options) {
+            return unlocked([&] { return match_texts(session, texts, labels, options); });
+        },
+        nb::arg("session"), nb::arg("texts"), nb::arg("labels"), nb::arg("options"));
     m.def("tokenize", &ids_of, nb::arg("model"), nb::arg("texts"));
 }
 

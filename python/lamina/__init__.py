@@ -47,7 +47,7 @@ from ._lamina import (
     read_image,
 )
 from ._model import Model, Part, load
-from ._options import AnswerOptions, FillOptions, GenerateOptions, ImageOptions, ReadOptions
+from ._options import AnswerOptions, FillOptions, GenerateOptions, ImageOptions, MatchOptions, ReadOptions
 from ._proof import CheckReport, Comparison, check, compare, compare_with
 from ._runtime import Devices, devices
 
@@ -75,6 +75,7 @@ __all__ = [
     "LabelScore",
     "LayerComparison",
     "MaskedWord",
+    "MatchOptions",
     "Model",
     "ModelTensor",
     "NoDeviceError",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from . import _lamina, _tables
 from ._arrays import as_input
 from ._lamina import Answer, Audio, Device, Graph, Hypothesis, Image, LabelScore, MaskedWord, TokenLabels, Transcript
-from ._options import AnswerOptions, FillOptions, GenerateOptions, ImageOptions, ReadOptions, filled
+from ._options import AnswerOptions, FillOptions, GenerateOptions, ImageOptions, MatchOptions, ReadOptions, filled
 from ._runtime import Path, runtime
 from ._stream import pieces
 
@@ -236,6 +236,25 @@ class Model:
         """The likeliest words for each mask of a text, such as "<mask>" or "[MASK]", best first."""
         with self._turn:
             found = _lamina.fill_masks(self._session, _list(texts), filled(_lamina.FillOptions(), options))
+        return found[0] if isinstance(texts, str) else found
+
+    @overload
+    def match_texts(
+        self, texts: str, labels: Sequence[str], **options: Unpack[MatchOptions]  # type: ignore[overload-overlap]
+    ) -> List[LabelScore]: ...
+    @overload
+    def match_texts(
+        self, texts: Sequence[str], labels: Sequence[str], **options: Unpack[MatchOptions]
+    ) -> List[List[LabelScore]]: ...
+    def match_texts(self, texts: Union[str, Sequence[str]], labels: Sequence[str], **options: Any) -> Any:
+        """How likely each of these labels describes a text, best first.
+
+        The model must say whether one text follows from another, as those trained on MNLI do.
+        """
+        with self._turn:
+            found = _lamina.match_texts(
+                self._session, _list(texts), _list(labels), filled(_lamina.MatchOptions(), options)
+            )
         return found[0] if isinstance(texts, str) else found
 
     @overload

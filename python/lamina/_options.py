@@ -130,6 +130,28 @@ class AnswerOptions(TypedDict, total=False):
     progress: Callable[[int, int], None]
 
 
+class MatchOptions(TypedDict, total=False):
+    """How `match_texts` compares texts with labels.
+
+    sentence
+        What a label is put into, with {} in its place; "This example is {}.".
+    multi_label
+        True: any number of labels may describe a text, each by itself; False: one does.
+    batch
+        How many pairs of a text and a label are processed together; 32.
+    truncate
+        Cut a text that is too long for the model; False: it is an error.
+    progress
+        Called as progress(done, all) after every batch.
+    """
+
+    sentence: str
+    multi_label: bool
+    batch: int
+    truncate: bool
+    progress: Callable[[int, int], None]
+
+
 class ReadOptions(TypedDict, total=False):
     """How texts are turned into vectors or classes.
 

@@ -163,6 +163,20 @@ def test_words_for_masks_are_those_of_the_command(command):
     assert repr(found[0].words[0]) in repr(found[0])
 
 
+def test_labels_of_texts_are_those_of_the_command(command):
+    folder = Path(__file__).parents[2] / "tests" / "architectures" / "matches" / "bert"
+    texts, labels = ["the cat", "a box, five jugs!"], ["animals", "boxes"]
+    model = lamina.load(folder, "cpu")
+    several = ({"multi_label": True, "sentence": "It is {}."}, ["--multi-label", "--sentence", "It is {}."])
+    for options, flags in [({}, []), several]:
+        expected = command("run", folder, "--labels", "animals, boxes", *flags, *texts)
+        found = model.match_texts(texts, labels, **options)
+        assert [[{"label": each.label, "score": each.score} for each in text] for text in found] == [
+            text["labels"] for text in expected
+        ]
+    assert model.match_texts(texts[0], labels)[0].label in labels
+
+
 def test_classes_of_tokens_are_those_of_the_command(fixture_model, command):
     folder, text = fixture_model("bert_tokens"), "w7 w9  w11"
     found = lamina.load(folder, "cpu").label_tokens(text)

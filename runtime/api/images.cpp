@@ -22,15 +22,6 @@ std::vector<std::vector<float>> rows_of(Session &session, const std::vector<Imag
     return reading::read_images(state, images, options);
 }
 
-std::vector<std::string> sentences_of(const std::vector<std::string> &labels, const std::string &sentence) {
-    std::vector<std::string> out(labels.size(), sentence);
-    const size_t at = sentence.find("{}");
-    if (at == std::string::npos)
-        throw Error(ErrorCode::usage, "sentence: expected {} where a label belongs, found '" + sentence + "'");
-    for (size_t i = 0; i < out.size(); ++i) out[i].replace(at, 2, labels[i]);
-    return out;
-}
-
 } // namespace
 
 Tensor embed_images(Session &session, const std::vector<Image> &images, const ImageOptions &options) {
@@ -60,7 +51,7 @@ std::vector<std::vector<LabelScore>> match_images(Session &session, const std::v
                     content.folder.string() + " does not compare images with texts: it gives " +
                         (model.gives == model::Images::Gives::classes ? "the classes that it was trained for"
                                                                       : "vectors of images alone"));
-    const Tensor described = embed(session, sentences_of(labels, options.sentence));
+    const Tensor described = embed(session, reading::sentences_of(labels, options.sentence));
     const auto width = static_cast<size_t>(described.shape().back());
     std::vector<std::vector<LabelScore>> out;
     for (const std::vector<float> &image : rows_of(session, images, options, model::Images::Gives::embedding)) {

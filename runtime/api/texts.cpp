@@ -50,6 +50,24 @@ std::vector<std::vector<LabelScore>> classes_of(Session &session, const std::vec
     return out;
 }
 
+// The class of a text that follows from another.
+size_t entailment_of(const model::Model &model) {
+    const std::vector<std::string> &labels = model.reading->labels;
+    constexpr std::string_view start = "entail";
+    const auto begins = [&](const std::string &label) {
+        return std::ranges::equal(label.substr(0, start.size()), start, {},
+                                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    };
+    const auto found = std::ranges::find_if(labels, begins);
+    if (found != labels.end() && labels.size() > 1) return static_cast<size_t>(found - labels.begin());
+    std::string names;
+    for (const std::string &label : labels) names += (names.empty() ? "'" : ", '") + label + "'";
+    throw Error(ErrorCode::usage, model.folder.string() +
+                                      " does not say whether a text follows from another: expected a class whose name "
+                                      "begins with 'entail', and another one; found " +
+                                      (names.empty() ? "no names of classes" : names));
+}
+
 } // namespace
 
 Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options) {
@@ -69,6 +87,33 @@ std::vector<std::vector<LabelScore>> classify(Session &session, const std::vecto
 std::vector<std::vector<LabelScore>> classify_pairs(Session &session, const std::vector<TextPair> &pairs,
                                                     const ReadOptions &options) {
     return classes_of(session, both(pairs), options);
+}
+
+std::vector<std::vector<LabelScore>> match_texts(Session &session, const std::vector<std::string> &texts,
+                                                 const std::vector<std::string> &labels, const MatchOptions &options) {
+    const model::Model &model = *checked(session, Gives::classes, "classes of texts").model;
+    (void)reading::reading_of(model);
+    const size_t follows = entailment_of(model);
+    const size_t contradicts = follows == 0 ? model.reading->labels.size() - 1 : 0; // as in transformers
+    const std::vector<std::string> sentences = reading::sentences_of(labels, options.sentence);
+    std::vector<reading::Text> pairs;
+    for (const std::string &text : texts)
+        for (const std::string &sentence : sentences) pairs.push_back({text, sentence});
+    const auto found =
+        read(session, pairs, {.batch = options.batch, .truncate = options.truncate, .progress = options.progress},
+             Gives::classes, "classes of texts");
+    std::vector<std::vector<LabelScore>> out(texts.size());
+    for (size_t i = 0; i < out.size() && !labels.empty(); ++i) {
+        std::vector<float> scores;
+        for (size_t j = 0; j < labels.size(); ++j) {
+            const std::vector<float> &values = found[i * labels.size() + j].values;
+            const bool alone = options.multi_label || labels.size() == 1;
+            scores.push_back(alone ? values.at(follows) - values.at(contradicts) : values.at(follows));
+        }
+        const auto kind = options.multi_label || labels.size() == 1 ? model::Scores::sigmoid : model::Scores::softmax;
+        out[i] = reading::labels_of(labels, kind, scores);
+    }
+    return out;
 }
 
 std::vector<std::vector<TokenLabels>> label_tokens(Session &session, const std::vector<std::string> &texts,

@@ -292,6 +292,15 @@ void expect_shape(const model::Model &model, const Shape &output, int64_t batch,
                                           std::to_string(reading.labels.size()));
 }
 
+std::vector<std::string> sentences_of(const std::vector<std::string> &labels, const std::string &sentence) {
+    std::vector<std::string> out(labels.size(), sentence);
+    const size_t at = sentence.find("{}");
+    if (at == std::string::npos)
+        throw Error(ErrorCode::usage, "sentence: expected {} where a label belongs, found '" + sentence + "'");
+    for (size_t i = 0; i < out.size(); ++i) out[i].replace(at, 2, labels[i]);
+    return out;
+}
+
 std::vector<LabelScore> labels_of(const std::vector<std::string> &labels, model::Scores kind,
                                   std::span<const float> row) {
     using model::Scores;

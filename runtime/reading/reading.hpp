@@ -20,6 +20,10 @@ struct Text {
 };
 [[nodiscard]] std::vector<Text> single(const std::vector<std::string> &texts);
 
+// A sentence for each label, which stands where "{}" is. Throws Error(usage) if there is no such place.
+[[nodiscard]] std::vector<std::string> sentences_of(const std::vector<std::string> &labels,
+                                                    const std::string &sentence);
+
 // What the model gives for one text.
 struct Found {
     Encoding encoding;         // the text's tokens

@@ -156,6 +156,32 @@ TEST_CASE("run: a model of masked words shows the likeliest, and needs a mask") 
     CHECK(measured.status == 0);
 }
 
+TEST_CASE("run --labels: a model that says what follows shows which labels describe texts") {
+    const std::string folder = std::string(LAMINA_SOURCE_DIR) + "/tests/architectures/matches";
+    const json all = json::parse(std::ifstream(folder + "/expected.json"));
+    const std::string path = folder + "/bert", text = all["texts"][0];
+    const auto run = [&](std::vector<std::string> more, const std::string &input = "") {
+        std::vector<std::string> arguments{"run", path, "--device", "cpu"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_lamina(arguments, {.input = input});
+    };
+    const std::string long_line(100, '!');
+    const Finished found = run({"--labels", "animals, the weather, boxes", "--json", "--on-error", "skip"},
+                               text + "\n" + long_line + "\n" + all["texts"][1].get<std::string>() + "\n");
+    CHECK(found.status == 3);
+    CHECK_THAT(found.err, matchers::contains("line 2: ") && matchers::contains("expected at most 64"));
+    const json answers = json::parse(found.out), &wanted = all["cases"][0]["scores"];
+    REQUIRE(answers.size() == 3);
+    for (const auto &[answer, text_number] : {std::pair(0, 0), {2, 1}})
+        for (const json &label : answers[answer]["labels"])
+            CHECK_THAT(
+                label["score"].get<double>(),
+                matchers::within_abs(wanted[text_number][label["label"].get<std::string>()].get<double>(), 1e-5));
+    CHECK_THAT(run({text, "--multi-label"}).err, matchers::contains("is about --labels, and none are given"));
+    CHECK_THAT(run({text, text, "--labels", "a", "--pairs"}).err, matchers::contains("cannot be used with --labels"));
+    CHECK_THAT(run({text, "--labels", "a", "--sentence", "none"}).err, matchers::contains("expected {}"));
+}
+
 TEST_CASE("run: a text whose scores are no numbers has an error of its own, and all others are answered") {
     const TemporaryFolder folder;
     copy_with_nan(folder.path() / "model");
