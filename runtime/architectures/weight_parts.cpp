@@ -73,6 +73,15 @@ model::Weight every(const model::Weight &rows, int64_t first, int64_t step) {
     return model::Weight::of(std::move(out));
 }
 
+model::Weight with_another_row(const model::Weight &table) {
+    const model::Weight values = scaled(table, 1);
+    Shape shape = table.type.shape;
+    ++shape.at(0);
+    Tensor out(TensorType{DType::f32, shape}); // of zeros
+    std::memcpy(out.bytes().data(), values.bytes().data(), values.bytes().size());
+    return model::Weight::of(std::move(out));
+}
+
 model::Weight part_of(const model::Weight &weight, int64_t part, int64_t parts) {
     const int64_t rows = size_of_part(weight.type.shape.empty() ? 0 : weight.type.shape.front(), parts);
     return weight.rows(part * rows, (part + 1) * rows);

@@ -19,6 +19,9 @@ namespace lamina::architectures {
 // Values `first`, first + step and so on of each row, as f32.
 [[nodiscard]] model::Weight every(const model::Weight &rows, int64_t first, int64_t step);
 
+// A table with another row, of zeros, as f32.
+[[nodiscard]] model::Weight with_another_row(const model::Weight &table);
+
 // A matrix of one row as a vector. Throws Error(input) for any other shape.
 [[nodiscard]] model::Weight as_vector(model::Weight row);
 

@@ -52,7 +52,24 @@ def bart_like(kind, **more):
     return model
 
 
+def classifier(name, **more):
+    """Texts end with eos; the longest has as many tokens as there are positions."""
+    config = transformers.BartConfig(
+        vocab_size=vocabulary, d_model=36, encoder_layers=2, decoder_layers=1, encoder_attention_heads=3,
+        decoder_attention_heads=6, encoder_ffn_dim=44, decoder_ffn_dim=52, max_position_embeddings=24, pad_token_id=1,
+        bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, num_labels=3, **more)
+    tokens, lengths = ids(3, 24), torch.tensor([24, 4, 7])
+    mask = torch.arange(24)[None] < lengths[:, None]
+    tokens[torch.arange(3), lengths - 1] = config.eos_token_id
+    tokens = tokens * mask + config.pad_token_id * ~mask
+    save(name, transformers.BartForSequenceClassification(config), {"encode": (
+        {"ids": tokens, "lengths": lengths},
+        lambda m: {"logits": m(input_ids=tokens, attention_mask=mask.to(torch.int64)).logits})})
+
+
 def encoder_decoders():
+    classifier("bart_texts")
+    classifier("bart_texts_scaled", scale_embedding=True, tie_word_embeddings=False, activation_function="relu")
     encoder_decoder("bart", bart_like("bart"))
     encoder_decoder("bart_untied", bart_like("bart", tie_word_embeddings=False, scale_embedding=True,
                                              activation_function="relu"))

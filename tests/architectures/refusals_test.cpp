@@ -124,6 +124,16 @@ TEST_CASE("architectures: the pairs of channels of a head are divided among axes
     CHECK(refusal("qwen2_5_vl", "rope_scaling", nullptr).ends_with("the key 'mrope_section' is missing"));
 }
 
+TEST_CASE(
+    "architectures: a decoder that classifies begins with a token of its vocabulary, and there is none for words") {
+    CHECK(refusal("bart_texts", "decoder_start_token_id", 9).empty());
+    CHECK(refusal("bart_texts", "decoder_start_token_id", 53).ends_with("expected an id below 53"));
+    CHECK(refusal("bart_texts", "architectures", {"BartForQuestionAnswering"})
+              .ends_with("supported: conditional generation and sequence classification"));
+    CHECK(refusal("mbart", "architectures", {"MBartForSequenceClassification"})
+              .ends_with("this task is not supported for this model_type; supported: conditional generation"));
+}
+
 TEST_CASE("architectures: keys that change nothing are listed, but not those that every config.json has") {
     const std::vector<std::string> unchanged = ignored("llama", [](nlohmann::json &) {});
     CHECK(std::ranges::find(unchanged, "/hidden_act") == unchanged.end());

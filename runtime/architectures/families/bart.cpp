@@ -26,24 +26,29 @@ struct Kind {
     bool normed_embeddings = false; // a norm of the embeddings
     bool final_bias = true;         // of the scores, if the file has it
     bool with_vocabularies = false; // source and target may have vocabularies of their own
+    bool classifies = false;        // there are classifiers of this type
 };
 
 class Bart {
   public:
     Bart(Draft &draft, const Kind &kind)
-        : draft_(draft), config_(draft.config), kind_(kind), encode_(draft.graph("encode")),
-          decode_(draft.graph("decode")), activation_(config_.activation("activation_function")),
-          width_(config_.positive("d_model")), positions_(config_.positive("max_position_embeddings")),
-          vocabulary_(config_.positive("vocab_size")), target_vocabulary_(vocabulary_),
+        : draft_(draft), config_(draft.config), kind_(kind),
+          classifies_(kind.classifies && draft.task && *draft.task == Task::texts), encode_(draft.graph("encode")),
+          decode_(classifies_ ? encode_ : draft.graph("decode")),
+          activation_(config_.activation("activation_function")), width_(config_.positive("d_model")),
+          positions_(config_.positive("max_position_embeddings")), vocabulary_(config_.positive("vocab_size")),
+          target_vocabulary_(vocabulary_),
           scale_(config_.flag("scale_embedding") ? std::sqrt(static_cast<double>(width_)) : 1) {
-        if (draft.task && *draft.task != Task::words && *draft.task != Task::none)
-            config_.fail("architectures", "classifiers made of this model_type are not supported; supported: those for "
-                                          "conditional generation");
+        if (draft.task && !classifies_ && *draft.task != Task::words && *draft.task != Task::none)
+            config_.fail("architectures", std::string("this task is not supported for this model_type; supported: ") +
+                                              (kind.classifies ? "conditional generation and sequence classification"
+                                                               : "conditional generation"));
     }
 
     void build() {
         choose_tables();
         const Tensor memory = encoder();
+        if (classifies_) return encode_.output("logits", classes(decoder(memory)));
         encode_.output("hidden", memory);
         decode_.output("logits", head(decoder(memory)));
     }
@@ -54,6 +59,7 @@ class Bart {
     Draft &draft_;
     const Config &config_;
     Kind kind_;
+    bool classifies_; // texts, of which the decoder reads each token after its start; both are in one graph then
     GraphWriter &encode_, &decode_;
     std::string activation_;
     int64_t width_, positions_;
@@ -76,7 +82,7 @@ class Bart {
             all ? draft_.first_of({shared, head, target, source}) : draft_.first_of({target, head});
         source_table_ = all ? draft_.tied(source, table) : source;
         target_table_ = all || tied ? draft_.tied(target, table) : target;
-        head_ = tied ? draft_.tied(head, table) : head;
+        if (!classifies_) head_ = tied ? draft_.tied(head, table) : head;
         if (!all) draft_.unused.insert(shared);
     }
 
@@ -97,7 +103,7 @@ class Bart {
     Tensor decoder(const Tensor &memory) {
         const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.layers("decoder_layers"),
                       hidden = config_.positive("decoder_ffn_dim");
-        const Tensor position = decode_.input("position", DType::i32, "B"),
+        const Tensor position = classifies_ ? "" : decode_.input("position", DType::i32, "B"),
                      lengths = decode_.input("lengths", DType::i32, "B");
         Tensor x = embedding(decode_, "model.decoder", target_table_, target_vocabulary_, position);
         for (int64_t i = 0; i < layers; ++i) {
@@ -113,11 +119,25 @@ class Bart {
 
     Tensor embedding(GraphWriter &graph, const std::string &stack, const std::string &table, int64_t rows,
                      const Tensor &position) const {
-        const Tensor words = graph.embedding(stack + ".embed_tokens", graph.input("ids", DType::i32, "B T"),
-                                             {.rows = rows, .channels = width_, .scale = scale_, .table = table});
+        Tensor words = graph.embedding(stack + ".embed_tokens", graph.input("ids", DType::i32, "B T"),
+                                       {.rows = rows, .channels = width_, .scale = scale_, .table = table});
+        if (shifts(stack)) words = after_start(table, words);
         const Tensor placed = with_positions(graph, stack + ".embed_positions", words, position);
         if (!kind_.normed_embeddings) return placed;
         return graph.layer_norm(stack + ".layernorm_embedding", placed, {.eps = eps});
+    }
+
+    [[nodiscard]] bool shifts(std::string_view module) const {
+        return classifies_ && module.starts_with("model.decoder");
+    }
+
+    // The token that a decoder starts with, before those of the text. The last one then has no effect.
+    Tensor after_start(const std::string &table, const Tensor &words) const {
+        const int64_t start = config_.integer("decoder_start_token_id", 2);
+        if (start >= target_vocabulary_)
+            config_.fail("decoder_start_token_id", "expected an id below " + std::to_string(target_vocabulary_));
+        draft_.weights.add("model.decoder.start.rows", scaled(draft_.weights.at(table).rows(start, start + 1), scale_));
+        return decode_.layer("model.decoder.start", "prepend", {{"x", words}});
     }
 
     Tensor with_positions(GraphWriter &graph, const std::string &module, const Tensor &x,
@@ -133,9 +153,12 @@ class Bart {
                                {{"layout", "halves"}, {"max_len", positions_}});
         case Positions::learned:
             graph.require(table, {positions_ + 2, width_});
-            draft_.weights.add(own + ".weight", draft_.weights.at(table).rows(2, positions_ + 2));
             draft_.unused.insert(table);
-            break;
+            draft_.weights.add(own + ".weight", draft_.weights.at(table).rows(2, positions_ + 2));
+            if (!shifts(module)) break;
+            draft_.weights.add(own + ".more.weight", with_another_row(draft_.weights.at(own + ".weight")));
+            draft_.unused.insert(own + ".weight");
+            return graph.learned_positions(own + ".more", x, position, positions_ + 1);
         case Positions::fairseq:
             draft_.weights.add(own + ".weight", model::Weight::of(fairseq_sinusoids()));
         }
@@ -178,8 +201,11 @@ class Bart {
 
     Tensor source_attention(const std::string &module, const Tensor &x, const Tensor &memory,
                             const GraphWriter::Attention &options) {
-        const Tensor k = pass_on(encode_, decode_, encode_.linear(module + ".k_proj", memory, {}), "B S"),
-                     v = pass_on(encode_, decode_, encode_.linear(module + ".v_proj", memory, {}), "B S");
+        const auto projected = [&](const char *part) {
+            const Tensor out = encode_.linear(module + part, memory, {});
+            return classifies_ ? out : pass_on(encode_, decode_, out, "B S");
+        };
+        const Tensor k = projected(".k_proj"), v = projected(".v_proj");
         return added(decode_, module + "_layer_norm", x, [&](const Tensor &tokens, const Tensor &residual) {
             return attention(decode_, module, tokens, k, v, options, residual);
         });
@@ -204,6 +230,15 @@ class Bart {
         return kind_.normed_before ? graph.layer_norm(stack + ".layer_norm", x, {.eps = eps}) : x;
     }
 
+    // Of what the decoder knows when it has read all tokens but the one that ends the text, which it would give next.
+    Tensor classes(const Tensor &x) const {
+        const std::string head = "classification_head.";
+        const Tensor last = encode_.layer(head + "last", "pooling", {{"x", x}, {"lengths", "lengths"}},
+                                          {{"kind", "last"}}),
+                     dense = encode_.activated("tanh", encode_.linear(head + "dense", last, {}));
+        return encode_.linear(head + "out_proj", dense, {.outputs = label_count(config_)});
+    }
+
     Tensor head(const Tensor &x) {
         // A file need not have it: it is zeros then (transformers, modeling_bart.py).
         const bool biased = kind_.final_bias && draft_.weights.entries().contains("final_logits_bias");
@@ -224,7 +259,11 @@ std::span<const Architecture> bart() {
     static constexpr std::array<Architecture, 5> kinds{{
         {"bart",
          [](Draft &draft) {
-             Bart(draft, {.positions = Positions::learned, .normed_before = false, .normed_embeddings = true}).build();
+             Bart(draft, {.positions = Positions::learned,
+                          .normed_before = false,
+                          .normed_embeddings = true,
+                          .classifies = true})
+                 .build();
          }},
         {"m2m_100", [](Draft &draft) { Bart(draft, {.positions = Positions::fairseq, .final_bias = false}).build(); }},
         {"marian",
