@@ -20,11 +20,18 @@ using model::GgufType;
 using model::GgufValue;
 
 // Keys that are read below, or that say nothing of numbers.
-constexpr std::array<std::string_view, 11> others{
-    "attention.causal",       "attention.recurrent_layers", "attention.sliding_window_pattern",
-    "attention.value_length", "n_deepstack_layers",         "pooling_type",
-    "rope.dimension_count",   "rope.dimension_sections", // of images, as are n_deepstack_layers
-    "rope.scale_linear",      "rope.scaling.attn_factor",   "rope.scaling.finetuned"};
+constexpr std::array<std::string_view, 12> others{"attention.causal",
+                                                  "classifier.output_labels",
+                                                  "attention.recurrent_layers",
+                                                  "attention.sliding_window_pattern",
+                                                  "attention.value_length",
+                                                  "n_deepstack_layers",
+                                                  "pooling_type",
+                                                  "rope.dimension_count",
+                                                  "rope.dimension_sections", // of images, as are n_deepstack_layers
+                                                  "rope.scale_linear",
+                                                  "rope.scaling.attn_factor",
+                                                  "rope.scaling.finetuned"};
 
 // Keys that every file has: their defaults in config.json are those of the first model of a kind.
 constexpr std::array<std::string_view, 5> required{"attention.head_count", "block_count", "context_length",
@@ -94,6 +101,15 @@ class Reader {
         if (const auto table = gguf_.weights.entries().find("token_types.weight");
             table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
             out["type_vocab_size"] = table->second.type.shape.front();
+        if (const auto head = gguf_.weights.entries().find("cls.output.weight");
+            head != gguf_.weights.entries().end() && !head->second.type.shape.empty())
+            out["num_labels"] = head->second.type.shape.front();
+        if (const GgufValue *labels = find("classifier.output_labels")) {
+            Json names = Json::object();
+            size_t i = 0;
+            for (const std::string_view name : labels->strings()) names[std::to_string(i++)] = std::string(name);
+            out["id2label"] = names;
+        }
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
         if (const GgufValue *window = find("attention.sliding_window"); window == nullptr || window->number() == 0)
@@ -126,9 +142,11 @@ class Reader {
         const GgufValue *pooling = find("pooling_type");
         if (pooling == nullptr || pooling->integer() == 0) return std::nullopt;
         constexpr std::array<const char *, 3> kinds{"mean", "first", "last"};
+        constexpr int64_t rank = 4; // a classifier's
+        if (pooling->integer() == rank && architecture_->gguf.encoder) return std::nullopt;
         if (pooling->integer() < 0 || pooling->integer() > 3)
             pooling->fail(std::to_string(pooling->integer()) +
-                          " is not supported; supported: 0 (none), 1 (mean), 2 (cls) and 3 (last)");
+                          " is not supported here; supported: 0 (none), 1 (mean), 2 (cls) and 3 (last)");
         return SentenceModules::with_pooling(kinds.at(static_cast<size_t>(pooling->integer()) - 1));
     }
 

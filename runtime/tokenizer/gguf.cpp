@@ -317,7 +317,11 @@ Tokenizer::Parts unigram_parts(const GgufVocabulary &file) {
     out.pre_tokenizer = metaspace(marks);
     const SpecialToken unknown_token = special_of(file, {{"unknown_token_id", file.unknown_token_id}}, 2);
     out.model = unigram(vocabulary_of(file), {file.scores.begin(), file.scores.end()}, unknown_token.id, false);
-    out.post_processor = ends_of(file, false);
+    if (file.add_bos_token.value_or(false) && file.add_eos_token.value_or(false)) // XLM-RoBERTa
+        out.post_processor = roberta_processing(special_of(file, {{"bos_token_id", file.bos_token_id}}, 1),
+                                                special_of(file, {{"eos_token_id", file.eos_token_id}}, 2));
+    else
+        out.post_processor = ends_of(file, false);
     out.decoder = decode_metaspace(marks);
     return out;
 }

@@ -197,10 +197,13 @@ def reading_decoders():
 
 def in_bert_gguf():
     """What GGUF files store as a BERT: positions there begin after those of padding."""
-    encoder("xlm_roberta_plain", transformers.XLMRobertaModel(transformers.XLMRobertaConfig(
+    config = lambda **more: transformers.XLMRobertaConfig(
         vocab_size=vocabulary, hidden_size=36, num_hidden_layers=1, num_attention_heads=3, intermediate_size=44,
-        max_position_embeddings=34, type_vocab_size=1, pad_token_id=1), add_pooling_layer=False),
-        lambda r: {"hidden": r.last_hidden_state}, types=1)
+        max_position_embeddings=34, type_vocab_size=1, pad_token_id=1, **more)
+    encoder("xlm_roberta_plain", transformers.XLMRobertaModel(config(), add_pooling_layer=False),
+            lambda r: {"hidden": r.last_hidden_state}, types=1)
+    encoder("xlm_roberta_ranker", transformers.XLMRobertaForSequenceClassification(config(num_labels=1)),
+            lambda r: {"logits": r.logits}, types=1)
 
 
 def sentences():

@@ -139,17 +139,6 @@ constexpr Kind mpnet_kind{.base = "mpnet",
                           .typed = false,
                           .relative = true};
 
-void build_bert(Draft &draft) {
-    Bert(draft, bert_kind)
-        .build({.words = {.dense = "cls.predictions.transform.dense",
-                          .norm = "cls.predictions.transform.LayerNorm",
-                          .weight = "cls.predictions.decoder.weight",
-                          .bias = "cls.predictions.bias",
-                          .other_bias = "cls.predictions.decoder.bias"},
-                .pooler = "bert.pooler.dense",
-                .texts_by_pooler = true});
-}
-
 // The heads of RoBERTa, whose activation is gelu whatever its layers have.
 EncoderGraph::Heads roberta_heads(std::string_view base) {
     return {.words = {.dense = "lm_head.dense",
@@ -161,6 +150,19 @@ EncoderGraph::Heads roberta_heads(std::string_view base) {
             .pooler = std::string(base) + ".pooler.dense",
             .dense = "classifier.dense",
             .out = "classifier.out_proj"};
+}
+
+// GGUF files have no other head than RoBERTa's.
+void build_bert(Draft &draft) {
+    if (draft.gguf) return Bert(draft, bert_kind).build(roberta_heads("bert"));
+    Bert(draft, bert_kind)
+        .build({.words = {.dense = "cls.predictions.transform.dense",
+                          .norm = "cls.predictions.transform.LayerNorm",
+                          .weight = "cls.predictions.decoder.weight",
+                          .bias = "cls.predictions.bias",
+                          .other_bias = "cls.predictions.decoder.bias"},
+                .pooler = "bert.pooler.dense",
+                .texts_by_pooler = true});
 }
 
 void build_roberta(Draft &draft) { Bert(draft, roberta_kind).build(roberta_heads("roberta")); }
@@ -183,7 +185,9 @@ void build_electra(Draft &draft) {
                 .out = "classifier.out_proj"});
 }
 
-constexpr std::array<TensorName, 12> tensors{{
+constexpr std::array<TensorName, 14> tensors{{
+    {"cls", "classifier.dense"},
+    {"cls.output", "classifier.out_proj"},
     {"token_embd", "bert.embeddings.word_embeddings"},
     {"token_types", "bert.embeddings.token_type_embeddings"},
     {"position_embd", "bert.embeddings.position_embeddings"},

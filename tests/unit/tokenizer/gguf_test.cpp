@@ -133,6 +133,10 @@ TEST_CASE("a byte-level tokenizer from GGUF metadata equals the one from tokeniz
 TEST_CASE("tokenizers of encoders from GGUF metadata equal those from tokenizer.json") {
     expect_same(tokenizer_of(word_piece("bert.json")), "bert");
     expect_same(tokenizer_of(unigram()), "t5");
+    GgufVocabulary pairs = unigram(); // as XLM-RoBERTa has them
+    pairs.add_bos_token = true, pairs.bos_token_id = 0;
+    CHECK(tokens(tokenizer_of(pairs), "a") == Tokens{"<pad>", "▁", "a", "</s>"});
+    CHECK(tokenizer_of(pairs).encode("a", "a").tokens == Tokens{"<pad>", "▁", "a", "</s>", "</s>", "▁", "a", "</s>"});
     GgufVocabulary cased = word_piece("bert_cased.json");
     cased.lowercase = false, cased.strip_accents = true;
     const Tokenizer json = Tokenizer::load(fixture("bert_cased.json"));
