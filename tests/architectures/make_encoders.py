@@ -204,6 +204,9 @@ def in_bert_gguf():
             lambda r: {"hidden": r.last_hidden_state}, types=1)
     encoder("xlm_roberta_ranker", transformers.XLMRobertaForSequenceClassification(config(num_labels=1)),
             lambda r: {"logits": r.logits}, types=1)
+    encoder("xlm_roberta_labels", transformers.XLMRobertaForSequenceClassification(config(
+        id2label={0: "bad", 1: "good", 2: "so so"}, label2id={"bad": 0, "good": 1, "so so": 2})),
+        lambda r: {"logits": r.logits}, types=1)
 
 
 def sentences():

@@ -22,7 +22,7 @@ SOURCES = ["bloom", "cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full",
            "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl",
            "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl",
            "sentences", "sentences_of_qwen3", "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain",
-           "xlm_roberta_plain", "xlm_roberta_ranker"]
+           "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
 
 
 def as_published(settings):
@@ -47,6 +47,17 @@ def as_published(settings):
                                   rotary_emb_fraction=1.0, rotary_emb_scale_base=None)
 
 
+def add_words(self):
+    """A tokenizer, for a model whose labels are tested with it."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    self.gguf_writer.add_tokenizer_model("bert")
+    self.gguf_writer.add_token_list(special + [f"\u2581w{i}" for i in range(4, self.hparams["vocab_size"])])
+    self.gguf_writer.add_token_types([3] * 4 + [1] * (self.hparams["vocab_size"] - 4))
+    self.gguf_writer.add_unk_token_id(1)
+    self.gguf_writer.add_bos_token_id(2)
+    self.gguf_writer.add_sep_token_id(3)
+
+
 def main():
     sys.path[1:1] = [sys.argv[1], sys.argv[1] + "/gguf-py"]
     import gguf
@@ -62,7 +73,7 @@ def main():
         settings = ModelBase.load_hparams(here / source, False)
         as_published(settings)
         model_class = get_model_class(settings["architectures"][0])
-        model_class.set_vocab = lambda self: None
+        model_class.set_vocab = add_words if source == "xlm_roberta_labels" else lambda self: None
         model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead
         exact = gguf.LlamaFileType.ALL_F32 if settings.get("dtype") == "float32" else gguf.LlamaFileType.MOSTLY_F16
         count = settings.get("text_config", settings)["vocab_size"]

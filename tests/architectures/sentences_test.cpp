@@ -70,6 +70,27 @@ TEST_CASE("sentences: a GGUF file says how hidden states are pooled, in kinds th
                contains("'bert.attention.causal': expected false, as 'bert' is supported here"));
 }
 
+TEST_CASE("sentences: classes of a GGUF file have its names, and the scores of its graph") {
+    Session session = session_of(test::architectures / "models" / "gguf_xlm_roberta_labels" / "model.gguf");
+    const std::vector<LabelScore> found = classify(session, {"w7 w9  unheard"}).front();
+    const TextIds ids = tokenize(
+        runtime().load(test::architectures / "models" / "gguf_xlm_roberta_labels" / "model.gguf"), {"w7 w9  unheard"});
+    CHECK(ids.ids.front() == std::vector<int32_t>{2, 7, 9, 1, 3});
+    const TensorMap outputs = session.run("encode", {{"ids", Tensor::of({1, 5}, ids.ids.front())},
+                                                     {"lengths", Tensor::of({1}, std::vector<int32_t>{5})},
+                                                     {"token_types", Tensor::of({1, 5}, std::vector<int32_t>(5, 0))}});
+    const std::span<const float> logits = outputs.at("logits").f32();
+    REQUIRE(logits.size() == 3);
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(logit);
+    const std::vector<std::string> names{"bad", "good", "so so"};
+    REQUIRE(found.size() == names.size());
+    for (const LabelScore &each : found) {
+        const auto at = static_cast<size_t>(std::ranges::find(names, each.label) - names.begin());
+        CHECK_THAT(each.score, matchers::within_abs(std::exp(logits[at]) / sum, 1e-5));
+    }
+}
+
 TEST_CASE("sentences: modules and prompts give the vectors of sentence-transformers, after conversion, too") {
     const json wanted = json_of(sentence_folders / "expected.json");
     const auto texts = wanted["texts"].get<std::vector<std::string>>();
