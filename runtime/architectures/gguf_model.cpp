@@ -20,8 +20,9 @@ using model::GgufType;
 using model::GgufValue;
 
 // Keys that are read below, or that say nothing of numbers.
-constexpr std::array<std::string_view, 12> others{"attention.causal",
+constexpr std::array<std::string_view, 13> others{"attention.causal",
                                                   "classifier.output_labels",
+                                                  "classifier.pooling_type",
                                                   "attention.recurrent_layers",
                                                   "attention.sliding_window_pattern",
                                                   "attention.value_length",
@@ -109,6 +110,12 @@ class Reader {
             size_t i = 0;
             for (const std::string_view name : labels->strings()) names[std::to_string(i++)] = std::string(name);
             out["id2label"] = names;
+        }
+        if (const GgufValue *pooling = find("classifier.pooling_type")) {
+            if (pooling->integer() != 1 && pooling->integer() != 2)
+                pooling->fail(std::to_string(pooling->integer()) +
+                              " is not supported; supported: 1 (mean) and 2 (cls)");
+            out["classifier_pooling"] = pooling->integer() == 1 ? "mean" : "cls";
         }
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
@@ -253,6 +260,7 @@ class Reader {
         if (value.is_list()) value.fail("a setting that differs from layer to layer is not supported");
         if (value.type() == GgufType::f32 || value.type() == GgufType::f64) return value.number();
         if (value.type() == GgufType::boolean) return value.boolean();
+        if (value.type() == GgufType::string) return std::string(value.string());
         return value.integer();
     }
 

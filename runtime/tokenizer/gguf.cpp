@@ -55,6 +55,7 @@ const std::vector<WordSplit> &word_splits() {
         {"granite-docling", {gpt2_words}},
         {"jais", {gpt2_words}},
         {"mellum", {gpt2_words}},
+        {"modern-bert", {gpt2_words}},
         {"mpt", {gpt2_words}},
         {"olmo", {gpt2_words}},
         {"phi-2", {gpt2_words}},

@@ -18,11 +18,11 @@ import tempfile
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["bloom", "cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain",
            "gemma_plain", "glm4", "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain",
-           "granite_hybrid_plain", "granitemoe", "lfm2", "mamba2_plain", "mixtral_plain", "nemotron_h_moe_plain",
-           "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl",
-           "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl",
-           "sentences", "sentences_of_qwen3", "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain",
-           "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
+           "granite_hybrid_plain", "granitemoe", "lfm2", "mamba2_plain", "mixtral_plain", "modernbert",
+           "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmoe", "phi3", "phi3_longrope",
+           "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain",
+           "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_qwen3", "smollm3_plain", "stablelm",
+           "stablelm_parallel", "starcoder2_plain", "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
 
 
 def as_published(settings):
@@ -34,6 +34,8 @@ def as_published(settings):
     if settings["model_type"] == "granitemoehybrid":
         older = {"full_attention": "attention", "linear_attention": "mamba"}
         settings["layer_types"] = [older[name] for name in settings["layer_types"]]
+    if settings["model_type"] == "modernbert":
+        settings["layer_norm_eps"] = settings["norm_eps"]
     if settings["model_type"] == "nemotron_h":
         letters = {"linear_attention": "M", "full_attention": "*", "mlp": "-", "moe": "E"}
         settings["hybrid_override_pattern"] = "".join(letters[name] for name in settings.pop("layers_block_type"))

@@ -26,6 +26,7 @@ class ModernBert {
           mlp_biased_(config_.flag("mlp_bias")), slides_(sliding_layers()), window_(window()) {
         if (width_ % heads_ != 0)
             config_.fail("num_attention_heads", "expected a divisor of hidden_size, " + std::to_string(width_));
+        if (draft.gguf) config_.expect("head_dim", static_cast<double>(width_ / heads_));
         config_.ignore_here("rope_theta"); // there is one for each kind of layers
         if (const auto parameters = config_.find("rope_parameters"))
             for (const JsonView kind : parameters->members())
@@ -134,13 +135,39 @@ class ModernBert {
     }
 };
 
+constexpr std::array<TensorName, 12> tensors{{
+    {"token_embd", "model.embeddings.tok_embeddings"},
+    {"token_embd_norm", "model.embeddings.norm"},
+    {"output_norm", "model.final_norm"},
+    {"cls", "head.dense"},
+    {"cls.norm", "head.norm"},
+    {"cls.output", "classifier"},
+    {"blk.{i}.attn_norm", "model.layers.{i}.attn_norm"},
+    {"blk.{i}.attn_qkv", "model.layers.{i}.attn.Wqkv"},
+    {"blk.{i}.attn_output", "model.layers.{i}.attn.Wo"},
+    {"blk.{i}.ffn_norm", "model.layers.{i}.mlp_norm"},
+    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.Wi"},
+    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.Wo"},
+}};
+constexpr std::array<SettingName, 6> settings{{
+    {"attention.layer_norm_epsilon", "norm_eps"},
+    {"attention.sliding_window", "local_attention"},
+    {"attention.sliding_window_pattern", "global_attn_every_n_layers"},
+    {"hidden_activation", "hidden_activation"},
+    {"rope.freq_base", "global_rope_theta"},
+    {"rope.freq_base_swa", "local_rope_theta"},
+}};
+
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> modernbert() {
     static constexpr std::array<Architecture, 1> kinds{
-        {{"modernbert", [](Draft &draft) { ModernBert(draft).build(); }, {}, base}}};
+        {{"modernbert",
+          [](Draft &draft) { ModernBert(draft).build(); },
+          {.architecture = "modern-bert", .tensors = tensors, .settings = settings, .encoder = true},
+          base}}};
     return kinds;
 }
 
