@@ -22,7 +22,8 @@ SOURCES = ["bloom", "cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full",
            "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmoe", "phi3", "phi3_longrope",
            "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain",
            "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_qwen3", "smollm3_plain", "stablelm",
-           "stablelm_parallel", "starcoder2_plain", "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
+           "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain",
+           "xlm_roberta_ranker"]
 
 
 def as_published(settings):

@@ -68,6 +68,11 @@ def classifier(name, **more):
 
 
 def encoder_decoders():
+    # As GGUF files have them: distances up to 128.
+    encoder_decoder("t5_plain", t5(relative_attention_max_distance=128))
+    gated = t5(relative_attention_max_distance=128, feed_forward_proj="gated-gelu", tie_word_embeddings=False)
+    gated.lm_head.weight = torch.nn.Parameter(torch.randn(gated.lm_head.weight.shape))
+    encoder_decoder("t5_gated_plain", gated)
     classifier("bart_texts")
     classifier("bart_texts_scaled", scale_embedding=True, tie_word_embeddings=False, activation_function="relu")
     encoder_decoder("bart", bart_like("bart"))

@@ -19,7 +19,12 @@ struct FeedForwardKind {
 
 // "feed_forward_proj" is "relu" or "gated-gelu". Files by transformers 5 also have what it says, which then counts,
 // nulls too.
-FeedForwardKind feed_forward_kind(const Config &config) {
+FeedForwardKind feed_forward_kind(const Draft &draft) {
+    const Config &config = draft.config;
+    if (draft.gguf) { // which only the tensors say (llama.cpp, models/t5.cpp)
+        const bool gated = draft.weights.entries().contains("encoder.block.0.layer.1.DenseReluDense.wi_0.weight");
+        return {.activation = gated ? "gelu_tanh" : "relu", .gated = gated};
+    }
     std::string name = config.text("feed_forward_proj");
     const bool gated = name.starts_with("gated-");
     if (gated) name.erase(0, 6);
@@ -47,7 +52,7 @@ class T5 {
           heads_(config_.positive("num_heads")), width_(config_.positive("d_model")),
           inner_(heads_ * config_.positive("d_kv")), vocabulary_(config_.positive("vocab_size")),
           max_distance_(config_.integer("relative_attention_max_distance")), eps_(config_.real("layer_norm_epsilon")),
-          feed_forward_(feed_forward_kind(config_)),
+          feed_forward_(feed_forward_kind(draft)),
           table_(draft.first_of(
               {"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"})) {}
 
@@ -159,7 +164,7 @@ class T5 {
         return graph.feed_forward(layer + ".DenseReluDense", graph.rms_norm(layer + ".layer_norm", x, {.eps = eps_}),
                                   {.hidden = config_.positive("d_ff"),
                                    .activation = feed_forward_.activation,
-                                   .up = gated ? "wi_1" : "wi",
+                                   .up = gated || draft_.gguf ? "wi_1" : "wi",
                                    .down = "wo",
                                    .gate = gated ? "wi_0" : "",
                                    .residual = x,
@@ -188,6 +193,45 @@ class T5 {
     }
 };
 
+constexpr std::array<TensorName, 29> tensors{{
+    {"token_embd", "shared"},
+    {"output", "lm_head"},
+    {"enc.output_norm", "encoder.final_layer_norm"},
+    {"dec.output_norm", "decoder.final_layer_norm"},
+    {"enc.blk.{i}.attn_norm", "encoder.block.{i}.layer.0.layer_norm"},
+    {"enc.blk.{i}.attn_q", "encoder.block.{i}.layer.0.SelfAttention.q"},
+    {"enc.blk.{i}.attn_k", "encoder.block.{i}.layer.0.SelfAttention.k"},
+    {"enc.blk.{i}.attn_v", "encoder.block.{i}.layer.0.SelfAttention.v"},
+    {"enc.blk.{i}.attn_o", "encoder.block.{i}.layer.0.SelfAttention.o"},
+    {"enc.blk.{i}.attn_rel_b", "encoder.block.{i}.layer.0.SelfAttention.relative_attention_bias"},
+    {"enc.blk.{i}.ffn_norm", "encoder.block.{i}.layer.1.layer_norm"},
+    {"enc.blk.{i}.ffn_gate", "encoder.block.{i}.layer.1.DenseReluDense.wi_0"},
+    {"enc.blk.{i}.ffn_up", "encoder.block.{i}.layer.1.DenseReluDense.wi_1"},
+    {"enc.blk.{i}.ffn_down", "encoder.block.{i}.layer.1.DenseReluDense.wo"},
+    {"dec.blk.{i}.attn_norm", "decoder.block.{i}.layer.0.layer_norm"},
+    {"dec.blk.{i}.attn_q", "decoder.block.{i}.layer.0.SelfAttention.q"},
+    {"dec.blk.{i}.attn_k", "decoder.block.{i}.layer.0.SelfAttention.k"},
+    {"dec.blk.{i}.attn_v", "decoder.block.{i}.layer.0.SelfAttention.v"},
+    {"dec.blk.{i}.attn_o", "decoder.block.{i}.layer.0.SelfAttention.o"},
+    {"dec.blk.{i}.attn_rel_b", "decoder.block.{i}.layer.0.SelfAttention.relative_attention_bias"},
+    {"dec.blk.{i}.cross_attn_norm", "decoder.block.{i}.layer.1.layer_norm"},
+    {"dec.blk.{i}.cross_attn_q", "decoder.block.{i}.layer.1.EncDecAttention.q"},
+    {"dec.blk.{i}.cross_attn_k", "decoder.block.{i}.layer.1.EncDecAttention.k"},
+    {"dec.blk.{i}.cross_attn_v", "decoder.block.{i}.layer.1.EncDecAttention.v"},
+    {"dec.blk.{i}.cross_attn_o", "decoder.block.{i}.layer.1.EncDecAttention.o"},
+    {"dec.blk.{i}.ffn_norm", "decoder.block.{i}.layer.2.layer_norm"},
+    {"dec.blk.{i}.ffn_gate", "decoder.block.{i}.layer.2.DenseReluDense.wi_0"},
+    {"dec.blk.{i}.ffn_up", "decoder.block.{i}.layer.2.DenseReluDense.wi_1"},
+    {"dec.blk.{i}.ffn_down", "decoder.block.{i}.layer.2.DenseReluDense.wo"},
+}};
+constexpr std::array<SettingName, 5> settings{{
+    {"attention.layer_norm_epsilon", "layer_norm_epsilon"},
+    {"attention.relative_buckets_count", "relative_attention_num_buckets"},
+    {"decoder_block_count", "num_decoder_layers"},
+    {"decoder_start_token_id", "decoder_start_token_id"},
+    {"feed_forward_length", "d_ff"},
+}};
+
 } // namespace
 
 namespace families {
@@ -195,7 +239,7 @@ namespace families {
 std::span<const Architecture> t5() {
     static constexpr std::array<Architecture, 2> kinds{{
         {"mt5", [](Draft &draft) { T5(draft, false).build(); }},
-        {"t5", [](Draft &draft) { T5(draft, true).build(); }},
+        {"t5", [](Draft &draft) { T5(draft, true).build(); }, {"t5", tensors, settings}},
     }};
     return kinds;
 }
