@@ -29,9 +29,8 @@ class ReadingRun {
     // How many answers to a question, or words for a mask, are shown.
     void show_answers(size_t most) { answers_ = words_ = most; }
     // How well each of these labels describes a text, instead of its classes.
-    void match(std::vector<std::string> labels, const std::string &sentence, bool multi_label) {
-        labels_ = std::move(labels), match_.multi_label = multi_label;
-        if (!sentence.empty()) match_.sentence = sentence;
+    void match(std::vector<std::string> labels, MatchOptions options) {
+        labels_ = std::move(labels), match_ = std::move(options);
     }
     // With `paired`, a line holds two texts with a tab between them. All of them at once. Returns the exit status.
     [[nodiscard]] int lines(LineReader lines, bool paired);

@@ -188,7 +188,11 @@ int read_texts(const RunOptions &options, const ReadOptions &how, const Model &m
     if (!options.output_folder.empty()) make_output_folder(options.output_folder);
     run.write_to(std::move(files));
     if (options.answers != 0) run.show_answers(options.answers);
-    if (!options.labels.empty()) run.match(labels_of(options.labels), options.sentence, options.multi_label);
+    if (!options.labels.empty()) {
+        MatchOptions match{.multi_label = options.multi_label};
+        if (!options.sentence.empty()) match.sentence = options.sentence;
+        run.match(labels_of(options.labels), match);
+    }
     if (options.texts.empty()) return run.lines(std::move(lines), options.pairs);
     options.pairs ? run.pairs(pairs_of(options.texts)) : run.texts(options.texts);
     return 0;

@@ -19,17 +19,18 @@ namespace {
 using model::GgufType;
 using model::GgufValue;
 
-// Keys that are read below, or that say nothing of numbers.
+// Keys that are read below, or that say nothing of numbers; n_deepstack_layers and rope.dimension_sections are of
+// images.
 constexpr std::array<std::string_view, 13> others{"attention.causal",
-                                                  "classifier.output_labels",
-                                                  "classifier.pooling_type",
                                                   "attention.recurrent_layers",
                                                   "attention.sliding_window_pattern",
                                                   "attention.value_length",
+                                                  "classifier.output_labels",
+                                                  "classifier.pooling_type",
                                                   "n_deepstack_layers",
                                                   "pooling_type",
                                                   "rope.dimension_count",
-                                                  "rope.dimension_sections", // of images, as are n_deepstack_layers
+                                                  "rope.dimension_sections",
                                                   "rope.scale_linear",
                                                   "rope.scaling.attn_factor",
                                                   "rope.scaling.finetuned"};
@@ -102,21 +103,7 @@ class Reader {
         if (const auto table = gguf_.weights.entries().find("token_types.weight");
             table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
             out["type_vocab_size"] = table->second.type.shape.front();
-        if (const auto head = gguf_.weights.entries().find("cls.output.weight");
-            head != gguf_.weights.entries().end() && !head->second.type.shape.empty())
-            out["num_labels"] = head->second.type.shape.front();
-        if (const GgufValue *labels = find("classifier.output_labels")) {
-            Json names = Json::object();
-            size_t i = 0;
-            for (const std::string_view name : labels->strings()) names[std::to_string(i++)] = std::string(name);
-            out["id2label"] = names;
-        }
-        if (const GgufValue *pooling = find("classifier.pooling_type")) {
-            if (pooling->integer() != 1 && pooling->integer() != 2)
-                pooling->fail(std::to_string(pooling->integer()) +
-                              " is not supported; supported: 1 (mean) and 2 (cls)");
-            out["classifier_pooling"] = pooling->integer() == 1 ? "mean" : "cls";
-        }
+        add_classifier(out);
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
         if (const GgufValue *window = find("attention.sliding_window"); window == nullptr || window->number() == 0)
@@ -202,6 +189,24 @@ class Reader {
         }
         if (number != 0) config[key.setting] = number;
         config[key.flags] = flags;
+    }
+
+    void add_classifier(Json &config) const {
+        if (const auto head = gguf_.weights.entries().find("cls.output.weight");
+            head != gguf_.weights.entries().end() && !head->second.type.shape.empty())
+            config["num_labels"] = head->second.type.shape.front();
+        if (const GgufValue *labels = find("classifier.output_labels")) {
+            Json names = Json::object();
+            size_t i = 0;
+            for (const std::string_view name : labels->strings()) names[std::to_string(i++)] = std::string(name);
+            config["id2label"] = names;
+        }
+        if (const GgufValue *pooling = find("classifier.pooling_type")) {
+            if (pooling->integer() != 1 && pooling->integer() != 2)
+                pooling->fail(std::to_string(pooling->integer()) +
+                              " is not supported; supported: 1 (mean) and 2 (cls)");
+            config["classifier_pooling"] = pooling->integer() == 1 ? "mean" : "cls";
+        }
     }
 
     // Which layers have a window: a number, or a list with a flag for each.

@@ -26,7 +26,7 @@ Config part_for_texts(const Config &whole, std::string &model_type, std::optiona
     if (!flat && texts.has("model_type")) texts.expect("model_type", std::string(type).c_str());
     constexpr const char *tied = "tie_word_embeddings";
     using enum Architecture::Tied;
-    if (architecture.tied == by_texts ? !texts.states(tied) && whole.states(tied) : true)
+    if (architecture.tied != by_texts || (!texts.states(tied) && whole.states(tied)))
         tie_words = whole.flag(tied) || (architecture.tied == by_either && texts.states(tied) && texts.flag(tied));
     model_type = type;
     return texts;

@@ -71,6 +71,11 @@ void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module,
     });
 }
 
+void split_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t heads) {
+    if (draft.gguf) return split(draft, graph, module, fused);
+    split_by_heads(draft, graph, module, fused, heads);
+}
+
 void stack(Draft &draft, GraphWriter &graph, const std::string &name, const std::vector<std::string> &tensors,
            const Shape &shape) {
     std::vector<model::Weight> parts;

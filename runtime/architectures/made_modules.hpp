@@ -23,6 +23,9 @@ void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fu
 // those of the second and so on. Parts of the same name follow each other in one module. Copies them.
 void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t groups);
 
+// Queries, keys and values of each head: by heads in Hugging Face files, one part after the other in GGUF files.
+void split_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t heads);
+
 // Makes tensors of this shape, in this order, one: NAME (number of tensors, shape...). Nothing is copied before it is
 // read.
 void stack(Draft &draft, GraphWriter &graph, const std::string &name, const std::vector<std::string> &tensors,

@@ -48,13 +48,11 @@ void build_bloom(Draft &draft) {
     x = graph.layer_norm("transformer.word_embeddings_layernorm", x, {.eps = eps});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.h." + std::to_string(i), self = layer + ".self_attention";
-        const Fused fused{.inputs = width,
-                          .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
-                          .biased = true};
-        if (draft.gguf)
-            split(draft, graph, self + ".query_key_value", fused);
-        else
-            split_by_heads(draft, graph, self + ".query_key_value", fused, heads);
+        split_heads(draft, graph, self + ".query_key_value",
+                    {.inputs = width,
+                     .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
+                     .biased = true},
+                    heads);
         Tensor tokens = graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps});
         x = decoder.self_attention(self, tokens,
                                    {.heads = heads,

@@ -41,13 +41,11 @@ void build_neox(Draft &draft) {
     Tensor x = graph.embedding("gpt_neox.embed_in", decoder.ids(), {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "gpt_neox.layers." + std::to_string(i), self = layer + ".attention";
-        const Fused fused{.inputs = width,
-                          .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
-                          .biased = biased};
-        if (draft.gguf)
-            split(draft, graph, self + ".query_key_value", fused);
-        else
-            split_by_heads(draft, graph, self + ".query_key_value", fused, heads);
+        split_heads(draft, graph, self + ".query_key_value",
+                    {.inputs = width,
+                     .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}},
+                     .biased = biased},
+                    heads);
         const Tensor attended =
             decoder.self_attention(self, graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps}),
                                    {.heads = heads,
