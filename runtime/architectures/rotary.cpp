@@ -191,7 +191,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
             .fail(in_quotes(type) + " is not supported; supported: default, linear, proportional, dynamic, yarn, " +
                   "longrope and llama3");
     const Config rope = object ? config.within(*object, keys) : config;
-    for (const char *key : {"rope_type", "rope_theta"})
+    for (const char *key : {"rope_type", "type", "rope_theta", "original_max_position_embeddings"})
         if (object && rope.is_null(key)) rope.fail(key, "expected a value, found null; leave the key out instead");
     rope.ignore({"rope_type", "type"});
     if (kind.sections) expect_sections(rope, head_dim);

@@ -240,7 +240,8 @@ def all_of(base):
 def few_of(base):
     """Changes of a model in the shape of a popular one: what its files may lack."""
     yield {}
-    for key in base.config:
+    inner = [f"{key}/{name}" for key, value in base.config.items() if isinstance(value, dict) for name in value]
+    for key in [*base.config, *inner]:
         if key not in ("architectures", "_name_or_path", "transformers_version"):
             yield {"drop": [key]}
             yield {"set": {key: None}}
