@@ -44,26 +44,30 @@ class Compiled {
     Compiled(plan::Device &device, const abi::Layer &layer, size_t most)
         : device_(device), layer_(layer), most_(most) {}
 
-    // Whether the case leaves it below the most; its kernels count as compiled then.
-    bool has_room(const Case &c, const std::string &variant) {
+    // Whether the case is to be run: it needs a kernel that no case before it did, or leaves the sum below the most.
+    // What it needs counts as compiled then.
+    bool takes(const Case &c, const std::string &variant) {
+        std::set<plan::Pipeline> &compiled = compiled_[variant];
+        std::set<plan::Pipeline> all = compiled;
         try {
-            std::set<plan::Pipeline> all = pipelines_[variant];
             all.merge(device_.pipelines(call_of(layer_, c), variant));
-            size_t words = 0;
-            for (const plan::Pipeline &p : all) words += layer_.contract->kernels[p.kernel].words;
-            if (words > most_ && !pipelines_[variant].empty() && all != pipelines_[variant]) return false;
-            pipelines_[variant] = std::move(all);
-            return true;
         } catch (const Error &) { // the layer refuses the case, as it does in check_case()
             return true;
         }
+        size_t words = 0;
+        std::set<uint32_t> kernels, before;
+        for (const plan::Pipeline &p : all) words += layer_.contract->kernels[p.kernel].words, kernels.insert(p.kernel);
+        for (const plan::Pipeline &p : compiled) before.insert(p.kernel);
+        if (words > most_ && kernels == before && all != compiled) return false;
+        compiled = std::move(all);
+        return true;
     }
 
   private:
     plan::Device &device_;
     const abi::Layer &layer_;
-    size_t most_;                                               // words
-    std::map<std::string, std::set<plan::Pipeline>> pipelines_; // by variant
+    size_t most_;                                              // words
+    std::map<std::string, std::set<plan::Pipeline>> compiled_; // by variant
 };
 
 CheckReport check_few(plan::Device &device, const abi::Layer &layer, size_t most) {
@@ -71,7 +75,7 @@ CheckReport check_few(plan::Device &device, const abi::Layer &layer, size_t most
     Compiled compiled(device, layer, most);
     const std::vector<Case> own = cases_of(layer, {.own_cases_only = true, .seed = seed()}).cases;
     const auto add = [&](const Case &c, std::vector<plan::Variant> variants) {
-        std::erase_if(variants, [&](const plan::Variant &v) { return !compiled.has_room(c, v.name); });
+        std::erase_if(variants, [&](const plan::Variant &v) { return !compiled.takes(c, v.name); });
         if (!variants.empty())
             std::ranges::move(check_case(device, layer, c, variants), std::back_inserter(out.results));
     };
