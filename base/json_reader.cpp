@@ -1,5 +1,7 @@
 #include "base/json_reader.hpp"
 
+#include "base/json.hpp"
+
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 
@@ -286,6 +288,21 @@ std::string JsonView::description() const {
     default:
         return std::string(node.text.substr(0, 60));
     }
+}
+
+std::string JsonView::written() const {
+    const JsonText::Node &node = text_->nodes_[node_];
+    if (is_string()) return json_string(node.text);
+    if (is_null()) return "null";
+    if (is_boolean()) return boolean() ? "true" : "false";
+    if (is_number()) return std::string(node.text);
+    std::string out;
+    for (const JsonView part : is_object() ? members() : items()) {
+        if (!out.empty()) out += ',';
+        if (is_object()) out += json_string(part.key()) + ':';
+        out += part.written();
+    }
+    return is_object() ? '{' + out + '}' : '[' + out + ']';
 }
 
 } // namespace lamina

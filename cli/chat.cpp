@@ -21,6 +21,7 @@ struct ChatCommandOptions {
     std::string system;
     SessionArguments session;
     GenerateOptions generate;
+    GrammarArguments grammar;
 };
 
 class Conversation {
@@ -116,6 +117,7 @@ int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &
     refuse_media(options.texts);
     (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
     options.generate = answer_options(options, app, model, output);
+    options.generate.grammar = grammar_of(options.grammar);
     const Device device = runtime.device(global.device);
     note_device(device, output);
     const SessionOptions how = session_options(options.session, runtime, device);
@@ -141,6 +143,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     add_session_options(app, options->session);
     options->generate.max_length = longest_answer;
     add_answer_options(app, options->generate, Defaults::of_model);
+    add_grammar_options(app, options->grammar);
     return {app, [options, app, &global](Output &output) { return chat(*options, app, global, output); }};
 }
 

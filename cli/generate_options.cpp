@@ -2,6 +2,8 @@
 
 #include "seed.hpp"
 
+#include "base/file.hpp"
+
 #include <type_traits>
 
 namespace lamina::cli {
@@ -13,6 +15,13 @@ template <class T>
 void number(const Arguments &app, const std::string &name, T &value, const std::string &description,
             std::type_identity_t<T> least, std::type_identity_t<T> most) {
     app.option(name, value, "N", description).shows_default().within(least, most);
+}
+
+constexpr uint64_t most_bytes = 16u << 20; // of a file with a grammar
+
+std::string text_of(const std::filesystem::path &file) {
+    const std::vector<std::byte> bytes = read_file(file, most_bytes);
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
 } // namespace
@@ -57,6 +66,27 @@ void check_answer_options(const Arguments &app, const GenerateOptions &generate)
         refuse_given(app, {"--top-k", "--top-p", "--min-p", "--seed"},
                      "needs --temperature: without it nothing is sampled");
     if (!(generate.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
+}
+
+void add_grammar_options(const Arguments &app, GrammarArguments &grammar) {
+    const Argument schema = app.option("--json-schema", grammar.json_schema, "FILE",
+                                       "answer with JSON of this schema (JSON Schema, draft 2020-12)")
+                                .not_empty();
+    const Argument rules =
+        app.option("--grammar", grammar.rules, "FILE", "answer with a text of this grammar, in llama.cpp's notation")
+            .not_empty()
+            .excludes(schema);
+    app.option("--regex", grammar.regex, "PATTERN", "answer with a text that this regular expression matches")
+        .not_empty()
+        .excludes(schema)
+        .excludes(rules);
+}
+
+std::optional<Grammar> grammar_of(const GrammarArguments &given) {
+    if (!given.json_schema.empty()) return Grammar::json_schema(text_of(given.json_schema), given.json_schema.string());
+    if (!given.rules.empty()) return Grammar::gbnf(text_of(given.rules), given.rules.string());
+    if (!given.regex.empty()) return Grammar::regex(given.regex, "--regex");
+    return std::nullopt;
 }
 
 } // namespace lamina::cli

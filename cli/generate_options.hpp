@@ -5,6 +5,10 @@
 
 #include <lamina/lamina.hpp>
 
+#include <filesystem>
+#include <optional>
+#include <string>
+
 namespace lamina::cli {
 
 // Of searches over many texts: batches, beams, hypotheses.
@@ -15,5 +19,14 @@ enum class Defaults { own, of_model };
 void add_answer_options(const Arguments &app, GenerateOptions &generate, Defaults defaults);
 // Throws Error(usage) for options of an answer that do not go together.
 void check_answer_options(const Arguments &app, const GenerateOptions &generate);
+
+// What an answer must be: --json-schema, --grammar or --regex.
+struct GrammarArguments {
+    std::filesystem::path json_schema, rules;
+    std::string regex;
+};
+void add_grammar_options(const Arguments &app, GrammarArguments &grammar);
+// Nothing if none of them is given. Throws Error(input) for a file that cannot be read or holds no grammar.
+[[nodiscard]] std::optional<Grammar> grammar_of(const GrammarArguments &given);
 
 } // namespace lamina::cli

@@ -28,6 +28,7 @@ struct RunOptions {
     std::string graph, language, task, on_error = "stop";
     SessionArguments session;
     GenerateOptions generate;
+    GrammarArguments grammar;
     bool truncate = false, pairs = false, multi_label = false;
     std::string prompt, labels, sentence;
     size_t answers = 0; // to a question, or words for a mask; 0: as many as usual
@@ -224,9 +225,10 @@ int run_images(const RunOptions &options, const Model &model, Session session, L
 // ---- The command ----
 
 const std::vector<std::string> generate_options{
-    "--batch",      "--beams", "--hypotheses", "--length-penalty",     "--temperature",
-    "--top-k",      "--top-p", "--min-p",      "--repetition-penalty", "--seed",
-    "--max-length", "--stop",  "--cache",      "--language",           "--task"};
+    "--batch",       "--beams",   "--hypotheses", "--length-penalty",     "--temperature",
+    "--top-k",       "--top-p",   "--min-p",      "--repetition-penalty", "--seed",
+    "--max-length",  "--stop",    "--cache",      "--language",           "--task",
+    "--json-schema", "--grammar", "--regex"};
 
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
@@ -307,12 +309,14 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
                                       "turns texts into vectors");
     refuse_given(app, {"--truncate"}, "is for models that turn texts into vectors or classes");
     GenerateOptions generate = options.generate;
+    generate.grammar = grammar_of(options.grammar);
     if (!options.language.empty()) generate.choices["language"] = options.language;
     if (!options.task.empty()) generate.choices["task"] = options.task;
     const std::optional<TextGeneration> generation = inspect(model).generation;
     if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
     if (generation && generation->audio) {
-        refuse_given(app, {"--hypotheses", "--stop"}, "does not apply to audio");
+        refuse_given(app, {"--hypotheses", "--stop", "--json-schema", "--grammar", "--regex"},
+                     "does not apply to audio");
         AudioRun files(*generation->audio, runtime.session(model, device, how), output, generate);
         if (options.texts.empty()) return files.lines(lines);
         files.files(options.texts);
@@ -385,6 +389,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         .shows_default();
     add_search_options(app, options->generate);
     add_answer_options(app, options->generate, Defaults::own);
+    add_grammar_options(app, options->grammar);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};
 }
 

@@ -8,10 +8,10 @@ include(CMakePackageConfigHelpers)
 add_library(lamina_library SHARED $<TARGET_OBJECTS:lamina_api> $<TARGET_OBJECTS:lamina_builder>
             $<TARGET_OBJECTS:lamina_comparison> $<TARGET_OBJECTS:lamina_measure> $<TARGET_OBJECTS:lamina_conformance>
             $<TARGET_OBJECTS:lamina_model> $<TARGET_OBJECTS:lamina_tokenizer> $<TARGET_OBJECTS:lamina_template>
-            $<TARGET_OBJECTS:lamina_audio> $<TARGET_OBJECTS:lamina_image>)
+            $<TARGET_OBJECTS:lamina_audio> $<TARGET_OBJECTS:lamina_image> $<TARGET_OBJECTS:lamina_grammar>)
 add_library(Lamina::lamina ALIAS lamina_library)
 target_link_libraries(lamina_library PUBLIC lamina_plugin_headers PRIVATE lamina_api lamina_builder lamina_tokenizer
-                      lamina_template lamina_audio lamina_image)
+                      lamina_template lamina_audio lamina_image lamina_grammar)
 target_link_options(lamina_library PRIVATE -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/liblamina.map)
 set_target_properties(lamina_library PROPERTIES
   OUTPUT_NAME lamina EXPORT_NAME lamina VERSION ${PROJECT_VERSION}

@@ -47,6 +47,7 @@ struct Api::Writing {
     AnswerHead head;
     size_t prompt_tokens = 0;
     bool usage = false; // as the last event
+    std::shared_ptr<void> grammar_memory;
     std::vector<std::shared_ptr<Answer>> answers;
 
     [[nodiscard]] Usage used() const {
@@ -77,6 +78,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
     const auto writing = std::make_shared<Writing>();
     writing->head = {chat, id_of(chat ? "chatcmpl-" : "cmpl-"), request.model, std::time(nullptr)};
     writing->usage = request.stream_usage;
+    if (options.grammar) writing->grammar_memory = grammar_memory_.take(options.grammar->bytes());
     writing->prompt_tokens = prompt_tokens(engine, prompts, chat);
     for (const std::string &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own

@@ -1,5 +1,6 @@
 #include "openai_request.hpp"
 
+#include "answer_grammar.hpp"
 #include "fields.hpp"
 
 #include "base/joined.hpp"
@@ -76,6 +77,7 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
     if (request.has("n"))
         out.choices = static_cast<size_t>(request.at("n").integer(1, static_cast<int64_t>(most_choices)));
     if (request.has("stop")) read_stop(request.at("stop"), out);
+    out.grammar = grammar_of(request);
     if (request.has("stream")) out.stream = request.at("stream").boolean();
     if (!out.stream || !request.has("stream_options")) return;
     const JsonView how = request.at("stream_options");
@@ -84,8 +86,20 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
 }
 
 std::vector<std::string> answer_fields(const std::string &subject, const std::vector<std::string> &more = {}) {
-    std::vector<std::string> out{"model", subject, "max_tokens", "temperature", "top_p", "n",
-                                 "stop",  "seed",  "stream",     "top_k",       "min_p", "repetition_penalty"};
+    std::vector<std::string> out{"model",
+                                 subject,
+                                 "max_tokens",
+                                 "temperature",
+                                 "top_p",
+                                 "n",
+                                 "stop",
+                                 "seed",
+                                 "stream",
+                                 "top_k",
+                                 "min_p",
+                                 "repetition_penalty",
+                                 "response_format",
+                                 "structured_outputs"};
     out.insert(out.end(), more.begin(), more.end());
     return out;
 }
@@ -114,8 +128,6 @@ ChatMessage message_of(const JsonView &from) {
 
 // Only what is the default anyway.
 void expect_plain_text(const JsonView &request) {
-    if (request.has("response_format") && request.at("response_format").at("type").string() != "text")
-        request.at("response_format").at("type").fail("not supported: only \"text\" is");
     if (!request.has("modalities")) return;
     for (const JsonView each : request.at("modalities").items())
         if (each.string() != "text") each.fail("not supported: only \"text\" is");
@@ -141,8 +153,8 @@ AnswerRequest completion_request(std::string_view body) {
 AnswerRequest chat_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {answer_fields("messages", {"max_completion_tokens", "response_format", "modalities"}),
-                            ignored, neutral_of_chats});
+    expect_fields(request,
+                  {answer_fields("messages", {"max_completion_tokens", "modalities"}), ignored, neutral_of_chats});
     AnswerRequest out;
     read_answer_fields(request, out);
     expect_plain_text(request);
@@ -176,6 +188,7 @@ GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &
                                               "suggest nothing; set it, too");
     }
     out.max_length = request.max_length.value_or(0);
+    out.grammar = request.grammar;
     out.stop = request.stop;
     return out;
 }

@@ -26,6 +26,7 @@ struct AnswerRequest {
     std::optional<double> temperature, top_p, min_p, repetition_penalty;
     std::optional<uint64_t> top_k, seed;
     std::vector<std::string> stop;
+    std::optional<Grammar> grammar; // that every answer must be of
 };
 [[nodiscard]] AnswerRequest completion_request(std::string_view body);
 [[nodiscard]] AnswerRequest chat_request(std::string_view body);

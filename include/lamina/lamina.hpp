@@ -12,6 +12,7 @@
 #pragma once
 
 #include <lamina/error.hpp>
+#include <lamina/grammar.hpp>
 #include <lamina/model_description.hpp>
 #include <lamina/tensor.hpp>
 
@@ -144,8 +145,9 @@ struct GenerateOptions {
     int64_t max_length = 0; // tokens; 0: the model's default. Never beyond the model's positions
     Choices choices;        // what is not chosen here, the model chooses
     std::vector<std::string> stop; // the output ends before the first of these; none: those of the model, if it has any
-    bool special_tokens = true;    // add the model's special tokens to a prompt; false: the prompt contains them
-    bool cached = true;            // false: no key-value cache; every step computes the whole sequence
+    std::optional<Grammar> grammar{}; // what the text must be; it ends where nothing can follow
+    bool special_tokens = true;       // add the model's special tokens to a prompt; false: the prompt contains them
+    bool cached = true;               // false: no key-value cache; every step computes the whole sequence
     // Do not compute again what a prompt has in common with the text that was generated before, as in a conversation.
     // The numbers may differ in their last bits from those of a session that never saw that text.
     bool reuse = false;
@@ -163,8 +165,10 @@ enum class Finish { end, stop, length };
 struct Hypothesis {
     std::string text;
     std::vector<int32_t> tokens;
-    double log_probability = 0; // natural logarithm; of all tokens and, if it was reached, the end
-    double score = 0;           // hypotheses are ranked by it
+    // Natural logarithm; of all tokens and, if it was reached, the end. With a grammar, of those that were chosen among
+    // several, as if there were none.
+    double log_probability = 0;
+    double score = 0; // hypotheses are ranked by it
     Finish finish = Finish::length;
     size_t reused = 0; // tokens of the prompt that were not computed: GenerateOptions::reuse
 };

@@ -29,6 +29,36 @@ void choose(GenerateOptions &options, const std::map<std::string, std::string> &
     options.choices = Choices(choices.begin(), choices.end());
 }
 
+// A schema as text: a dict, or a class of pydantic, is written as JSON.
+std::string schema_text(const nb::object &schema) {
+    if (nb::isinstance<nb::str>(schema)) return nb::cast<std::string>(schema);
+    const bool model = nb::hasattr(schema, "model_json_schema");
+    const nb::object value = model ? schema.attr("model_json_schema")() : schema;
+    return nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value));
+}
+
+void add_grammar(nb::module_ &m) {
+    nb::class_<Grammar>(
+        m, "Grammar",
+        "What a generated text must be. Keep one for texts alike: what is found out for one serves those "
+        "after it.")
+        .def_static(
+            "json_schema",
+            [](const nb::object &schema) {
+                const std::string text = schema_text(schema);
+                return unlocked([&] { return Grammar::json_schema(text); });
+            },
+            nb::arg("schema"), "JSON of a schema: a dict, the text of one, or a model of pydantic.")
+        .def_static("json_object", &Grammar::json_object, "Any JSON object.")
+        .def_static(
+            "regex", [](const std::string &pattern) { return unlocked([&] { return Grammar::regex(pattern); }); },
+            nb::arg("pattern"), "Texts that a regular expression matches as a whole.")
+        .def_static(
+            "gbnf", [](const std::string &text) { return unlocked([&] { return Grammar::gbnf(text); }); },
+            nb::arg("text"), "The notation of llama.cpp: rules, of which \"root\" is the text.")
+        .def("matches", &Grammar::matches, nb::arg("text"), "Whether a text is of the grammar.");
+}
+
 // The names are those of lamina.hpp, which explains them, as does lamina/_options.py.
 void add_options(nb::module_ &m) {
     nb::class_<GenerateOptions>(m, "GenerateOptions")
@@ -52,6 +82,7 @@ void add_options(nb::module_ &m) {
         .def_rw("max_length", &GenerateOptions::max_length)
         .def_prop_rw("choices", &choices, &choose)
         .def_rw("stop", &GenerateOptions::stop)
+        .def_rw("grammar", &GenerateOptions::grammar)
         .def_rw("special_tokens", &GenerateOptions::special_tokens)
         .def_rw("cached", &GenerateOptions::cached)
         .def_rw("reuse", &GenerateOptions::reuse)
@@ -62,6 +93,7 @@ void add_options(nb::module_ &m) {
 } // namespace
 
 void add_generation(nb::module_ &m) {
+    add_grammar(m);
     add_options(m);
     nb::class_<Hypothesis>(m, "Hypothesis", "A text that a model generated.")
         .def_ro("text", &Hypothesis::text)

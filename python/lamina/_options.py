@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Any, Callable, Mapping, Sequence, TypedDict
 
+from ._lamina import Grammar
+
 
 class GenerateOptions(TypedDict, total=False):
     """How text is generated: as the model's files say where nothing is given, but sampled only with a `temperature`.
@@ -38,6 +40,8 @@ class GenerateOptions(TypedDict, total=False):
         Settings that the model takes: {"language": "en", "task": "translate"}.
     stop
         The output ends before the first of these strings; as the model says, else none.
+    grammar
+        What the text must be, such as Grammar.json_schema({"type": "object"}); it ends where nothing can follow.
     special_tokens
         Add the model's special tokens to a prompt; True.
     cached
@@ -69,6 +73,7 @@ class GenerateOptions(TypedDict, total=False):
     max_length: int
     choices: Mapping[str, str]
     stop: Sequence[str]
+    grammar: Grammar
     special_tokens: bool
     cached: bool
     reuse: bool
@@ -184,6 +189,9 @@ _ELSEWHERE = {
     "repeat_penalty": "repetition_penalty",
     "add_special_tokens": "special_tokens",
     "truncation": "truncate",
+    "json_schema": "grammar",
+    "response_format": "grammar",
+    "logits_processor": "grammar",
 }
 
 

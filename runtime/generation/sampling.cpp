@@ -38,7 +38,7 @@ Bounds sum_of_others(const Likeliest &tokens, std::span<const double> weights, d
         return std::minmax({as_last, as_equals});
     };
     const double most = n * weights.back();
-    const double low = estimates(std::max(0.0, all * (1 - error) - known)).first;
+    const double low = tokens.partly ? 0 : estimates(std::max(0.0, all * (1 - error) - known)).first;
     const double high = estimates(std::max(0.0, all * (1 + error) - known)).second;
     return {std::isfinite(low) ? std::min(low, most) : 0, std::isfinite(high) ? std::min(high, most) : most};
 }

@@ -17,7 +17,8 @@ namespace lamina::generation {
 // Tokens by their log probabilities, the likeliest first, of which a sample is drawn.
 struct Likeliest {
     std::span<const double> log_probabilities;
-    size_t others = 0; // how many tokens there are beside these, none of them likelier
+    size_t others = 0;   // how many tokens there are beside these, none of them likelier
+    bool partly = false; // the probabilities of these and the others may add up to less than 1
 };
 
 // The place among these of the token at `chance` of the distribution softmax(log_probabilities / temperature), of which

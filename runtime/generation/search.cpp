@@ -1,6 +1,7 @@
 #include "generation/search.hpp"
 
 #include "generation/stop.hpp"
+#include "grammar/parts.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +35,19 @@ size_t choices_of(const model::Model &model, const GenerateOptions &options) {
 }
 
 NoAnswer no_token_left() {
-    return NoAnswer(ErrorCode::failure, "no token is left to choose: the model's settings of generation, such as "
-                                        "no_repeat_ngram_size and suppress_tokens, exclude all of them");
+    return NoAnswer(ErrorCode::failure,
+                    "no token is left to choose: the model's settings of generation, such as "
+                    "no_repeat_ngram_size and suppress_tokens, or the grammar of the answer exclude "
+                    "all of them");
+}
+
+// Of the grammar of a text with the model's tokens. Those at the beginning of a text may differ from others.
+std::shared_ptr<grammar::Constraint> constraint_of(const model::Generation &model, const Task &task) {
+    if (!task.options->grammar) return nullptr;
+    const auto *const prompt = std::get_if<Ids>(&task.source);
+    const bool begins = !model.encode.empty() || prompt == nullptr || model.target->decode(*prompt).empty();
+    const auto rest = model.target->tokens(false);
+    return grammar::constraint_of(*task.options->grammar, begins ? model.target->tokens(true) : rest, rest);
 }
 
 void normalize(std::span<float> scores) {
@@ -47,7 +59,7 @@ void normalize(std::span<float> scores) {
 
 Search::Search(const model::Model &model, Task task)
     : model_(model), task_(std::move(task)), processors_(model, options().repetition_penalty.value()),
-      live_(static_cast<size_t>(options().beams.value())) {
+      constraint_(constraint_of(*model.generation, task_)), live_(static_cast<size_t>(options().beams.value())) {
     for (Beam &beam : live_) beam.tokens.reserve(task_.prefix.size() + std::min(task_.max_length, usual_tokens));
     finished_.reserve(live_.size() + 1);
     take_places();
@@ -76,6 +88,7 @@ void Search::advance(std::span<const Scores> scores, std::span<int32_t> parents)
     else
         extend(scores, parents);
     ++steps_;
+    if (constraint_ && live_.size() == 1 && live_.front().log_probability != never) take_forced();
     const bool none_live = std::ranges::all_of(live_, [](const Beam &beam) { return beam.log_probability == never; });
     done_ = none_live || (!sampled() && finished_.size() == live_.size() && !may_improve());
 }
@@ -134,6 +147,7 @@ bool Search::take_choice(const Scores &scores) {
 std::optional<Finish> Search::finish_of(size_t beam, int32_t token) {
     if (ends(token)) return Finish::end;
     if (stops_at(beam, token)) return Finish::stop;
+    if (completes(beam, token)) return Finish::end;
     return steps_ + 1 >= longest() ? std::optional(Finish::length) : std::nullopt;
 }
 
@@ -152,7 +166,7 @@ bool Search::stops_at(size_t beam, int32_t token) {
 void Search::finish(size_t beam, int32_t token, double log_probability, Finish how) {
     const auto tokens = without_prefix(beam);
     Candidate found{Ids(tokens.begin(), tokens.end()), log_probability, score_of(log_probability, steps_ + 1), how};
-    if (how != Finish::end) found.tokens.push_back(token);
+    if (!ends(token)) found.tokens.push_back(token);
     const auto at = std::ranges::upper_bound(finished_, found.score, std::greater<>(), &Candidate::score);
     finished_.insert(at, std::move(found));
     if (finished_.size() > live_.size()) finished_.pop_back();
@@ -170,14 +184,79 @@ size_t Search::candidates(const model::Model &model, const GenerateOptions &opti
     return needed <= usual ? usual : needed <= most ? most : 0;
 }
 
-// The `count` likeliest tokens of a beam, or more: from its candidates if these are enough.
-void Search::rank(const Scores &scores, size_t beam, size_t count) {
-    const bool changed = processors_.change(unfinished(beam)) || (competes() && !model_.tokens.suppress.empty());
-    if (count > scores.tokens.size() || changed) return rank_all(scores, beam, count);
+// What the grammar lets follow; nothing without one.
+std::shared_ptr<const grammar::TokenSet> Search::following(size_t beam) {
+    if (!constraint_) return nullptr;
+    try {
+        return constraint_->after(without_prefix(beam), live_[beam].place);
+    } catch (const Error &e) {
+        throw NoAnswer(e.code(), e.what());
+    }
+}
+
+// Whether the grammar lets nothing follow this token.
+bool Search::completes(size_t beam, int32_t token) {
+    if (!constraint_) return false;
+    Beam &b = live_[beam];
+    const auto before = b.place;
+    b.tokens.push_back(token);
+    const bool out = !following(beam)->may_go_on;
+    b.tokens.pop_back();
+    b.place = before;
+    return out;
+}
+
+// Where text must follow, its tokens need no steps. The last of them waits: it may be part of a longer one, with what
+// is chosen next.
+void Search::take_forced() {
+    Beam &beam = live_.front();
+    const std::string text = constraint_->forced(without_prefix(0), beam.place);
+    if (text.empty()) return;
+    const Ids tokens = model_.generation->target->encode(text, false);
+    if (!constraint_->are_text(tokens, text)) return; // tokenizers may add a blank
+    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+        if (const auto how = finish_of(0, tokens[i])) {
+            finish(0, tokens[i], beam.log_probability, *how);
+            beam.log_probability = never;
+            return;
+        }
+        beam.tokens.push_back(tokens[i]);
+        ++steps_;
+    }
+}
+
+bool Search::may_follow(int32_t token) const {
+    return !following_ || (ends(token) ? following_->may_end : following_->has(token));
+}
+
+// How many tokens may follow.
+size_t Search::choosable(const Scores &scores) const {
+    if (!following_) return scores.vocabulary;
+    return following_->count() + (following_->may_end ? model_.tokens.end.size() : 0);
+}
+
+// Ranks the candidates of a beam. Returns false if they do not say which tokens are the likeliest.
+bool Search::rank_known(const Scores &scores, size_t beam) {
+    following_ = following(beam);
+    if (scores.tokens.empty() || processors_.change(unfinished(beam))) return false;
+    if (competes() && !model_.tokens.suppress.empty()) return false;
     const double shift = scores.best.front() + std::log(scores.sum); // log softmax
     log_probabilities_.assign(scores.best.begin(), scores.best.end());
     for (double &p : log_probabilities_) p -= shift;
     tokens_.assign(scores.tokens.begin(), scores.tokens.end());
+    size_t kept = 0;
+    for (size_t i = 0; following_ && i < tokens_.size(); ++i) {
+        if (!may_follow(tokens_[i])) continue;
+        log_probabilities_[kept] = log_probabilities_[i];
+        tokens_[kept++] = tokens_[i];
+    }
+    if (following_) log_probabilities_.resize(kept), tokens_.resize(kept);
+    return true;
+}
+
+// The `count` likeliest tokens of a beam, or more: from its candidates if these are enough.
+void Search::rank(const Scores &scores, size_t beam, size_t count) {
+    if (!rank_known(scores, beam) || tokens_.size() < std::min(count, choosable(scores))) rank_all(scores, beam, count);
 }
 
 void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
@@ -186,9 +265,10 @@ void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
     room_.reserve(live_[beam].tokens.capacity()); // grows as rarely as the text
     processors_.apply(all, unfinished(beam), room_);
     const double shift = competes() && !model_.generation->decoding.renormalize_logits ? 0 : shift_of(all);
-    tokens_.resize(all.size());
-    std::iota(tokens_.begin(), tokens_.end(), 0);
-    count = std::min(count, all.size());
+    tokens_.clear();
+    for (int32_t token = 0; token < static_cast<int32_t>(all.size()); ++token)
+        if (may_follow(token)) tokens_.push_back(token);
+    count = std::min(count, tokens_.size());
     const auto score = [&](int32_t token) { return all[static_cast<size_t>(token)]; };
     std::partial_sort(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(count), tokens_.end(),
                       [&](int32_t a, int32_t b) { return score(a) != score(b) ? score(a) > score(b) : a < b; });
@@ -205,14 +285,14 @@ void Search::find_choices(std::span<const Scores> scores) {
     choices_.reserve(live_.size() * (samples_beams() ? scores.front().vocabulary : most));
     for (size_t b = 0; b < live_.size(); ++b) {
         if (live_[b].log_probability == never) continue;
-        rank(scores[b], b, samples_beams() ? scores[b].vocabulary : most);
+        rank(scores[b], b, samples_beams() ? scores[b].vocabulary : live_.size() == 1 && constraint_ ? 1 : most);
         if (samples_beams()) leave_out_unsampled();
         for (size_t i = 0; i < tokens_.size() && (i < most || samples_beams()); ++i)
             if (log_probabilities_[i] != never)
                 choices_.push_back({live_[b].log_probability + log_probabilities_[i], b, i, tokens_[i]});
     }
     if (choices_.empty() && finished_.empty()) throw no_token_left();
-    if (samples_beams()) draw_choices(most);
+    if (samples_beams()) draw_choices(most, scores.front().vocabulary);
     std::ranges::sort(choices_, [](const Choice &x, const Choice &y) {
         return std::tuple(y.log_probability, x.beam, x.place) < std::tuple(x.log_probability, y.beam, y.place);
     });
@@ -221,7 +301,7 @@ void Search::find_choices(std::span<const Scores> scores) {
 
 // Makes the log probabilities of a beam's tokens those that extensions are drawn by.
 void Search::leave_out_unsampled() {
-    if (log_probabilities_.front() == never) return;
+    if (log_probabilities_.empty() || log_probabilities_.front() == never) return;
     for (double &p : log_probabilities_) p /= options().temperature;
     weights_.resize(log_probabilities_.size());
     std::ranges::transform(log_probabilities_, weights_.begin(),
@@ -235,8 +315,7 @@ void Search::leave_out_unsampled() {
 }
 
 // Keeps so many choices, drawn by their probabilities.
-void Search::draw_choices(size_t most) {
-    const size_t vocabulary = tokens_.size();
+void Search::draw_choices(size_t most, size_t vocabulary) {
     for (Choice &c : choices_) {
         const uint64_t number = c.beam * vocabulary + static_cast<size_t>(c.token);
         c.luck = c.log_probability + perturbation(uniform(options().seed, task_.number, number, steps_));
@@ -275,6 +354,7 @@ void Search::place_choices(std::span<int32_t> parents) {
         if (choice.row) continue;
         while (live_[row].log_probability != never) ++row;
         live_[row].tokens = live_[choice.beam].tokens;
+        live_[row].place = live_[choice.beam].place;
         live_[row].log_probability = choice.log_probability;
         choice.row = row;
     }
@@ -302,18 +382,20 @@ void Search::sample(std::span<const Scores> scores) {
 
 // Where a random token is among the ranked ones. It is drawn from all tokens where the candidates do not determine it.
 size_t Search::draw_place(const Scores &scores, size_t beam) {
-    const bool rare = has_rare_filters(options());
-    const size_t kept =
-        options().top_k > 0 && options().top_h == 0 ? std::min(options().top_k, scores.vocabulary) : scores.vocabulary;
     const double chance = uniform(options().seed, task_.number, beam, without_prefix(beam).size());
-    const auto drawn = [&](size_t known) {
-        rank(scores, beam, known);
-        if (log_probabilities_.front() == never) throw no_token_left();
-        return draw({std::span(log_probabilities_).first(known), kept - known}, options(), chance, weights_);
+    const bool known = rank_known(scores, beam) && !tokens_.empty();
+    const size_t all = choosable(scores);
+    const size_t kept = options().top_k > 0 && options().top_h == 0 ? std::min(options().top_k, all) : all;
+    const auto drawn = [&](size_t count, size_t others) {
+        return draw({std::span(log_probabilities_).first(count), others, following_ != nullptr}, options(), chance,
+                    weights_);
     };
-    if (kept == scores.vocabulary && !scores.tokens.empty() && !rare && !processors_.change(unfinished(beam)))
-        if (const auto place = drawn(scores.tokens.size())) return *place;
-    return drawn(kept).value();
+    if (known && tokens_.size() >= kept) return drawn(kept, 0).value();
+    if (known && kept == all && !has_rare_filters(options()))
+        if (const auto place = drawn(tokens_.size(), kept - tokens_.size())) return *place;
+    rank_all(scores, beam, kept);
+    if (tokens_.empty() || log_probabilities_.front() == never) throw no_token_left();
+    return drawn(tokens_.size(), 0).value();
 }
 
 } // namespace lamina::generation

@@ -5,6 +5,7 @@
 #include "generation/sampling.hpp"
 #include "generation/scores.hpp"
 #include "generation/sources.hpp"
+#include "grammar/constraint.hpp"
 
 #include <lamina/lamina.hpp>
 
@@ -69,8 +70,9 @@ class Search {
 
   private:
     struct Beam {
-        Ids tokens;                 // prefix included
-        double log_probability = 0; // -infinity: not in use
+        Ids tokens;                         // prefix included
+        double log_probability = 0;         // -infinity: not in use
+        grammar::Constraint::Place place{}; // in the grammar
     };
     struct Choice {
         double log_probability;
@@ -97,11 +99,17 @@ class Search {
     void take_token(int32_t token);
     void take_places();
     bool take_choice(const Scores &scores);
+    [[nodiscard]] std::shared_ptr<const grammar::TokenSet> following(size_t beam);
+    [[nodiscard]] bool completes(size_t beam, int32_t token);
+    [[nodiscard]] bool may_follow(int32_t token) const;
+    [[nodiscard]] size_t choosable(const Scores &scores) const;
+    void take_forced();
+    bool rank_known(const Scores &scores, size_t beam);
     void rank(const Scores &scores, size_t beam, size_t count);
     void rank_all(const Scores &scores, size_t beam, size_t count);
     void find_choices(std::span<const Scores> scores);
     void leave_out_unsampled();
-    void draw_choices(size_t most);
+    void draw_choices(size_t most, size_t vocabulary);
     void extend(std::span<const Scores> scores, std::span<int32_t> parents);
     void place_choices(std::span<int32_t> parents);
     void sample(std::span<const Scores> scores);
@@ -111,9 +119,11 @@ class Search {
     const model::Model &model_;
     Task task_;
     Processors processors_;
-    size_t prefix_ = 0;           // its tokens, as far as they are known
-    size_t fed_ = 0, reused_ = 0; // of the tokens of each beam
-    size_t steps_ = 0;            // taken
+    std::shared_ptr<grammar::Constraint> constraint_;    // of the grammar, if there is one
+    std::shared_ptr<const grammar::TokenSet> following_; // by it, of the beam whose tokens are ranked
+    size_t prefix_ = 0;                                  // its tokens, as far as they are known
+    size_t fed_ = 0, reused_ = 0;                        // of the tokens of each beam
+    size_t steps_ = 0;                                   // taken
     std::vector<Beam> live_;
     std::vector<Candidate> finished_;       // best first, at most as many as there are beams
     std::vector<double> log_probabilities_; // of the likeliest tokens of a beam, the likeliest first

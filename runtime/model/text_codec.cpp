@@ -1,5 +1,7 @@
 #include "model/text_codec.hpp"
 
+#include "tokenizer/token_bytes.hpp"
+
 #include <utility>
 
 namespace lamina::model {
@@ -26,6 +28,14 @@ class SplitCodec final : public TextCodec {
     [[nodiscard]] size_t size() const override { return vocabulary_.size(); }
     [[nodiscard]] Split split() const override { return split_; }
     [[nodiscard]] bool lowercase() const override { return lowercase_; }
+
+  protected:
+    [[nodiscard]] std::vector<std::string> bytes(bool first) const override {
+        std::vector<std::string> out = vocabulary_.tokens();
+        for (std::string &token : out)
+            if (!first) token.insert(0, separator());
+        return out;
+    }
 
   private:
     class Stream final : public TextStream {
@@ -65,6 +75,11 @@ class TokenizerCodec final : public TextCodec {
     [[nodiscard]] size_t size() const override { return tokenizer_.size(); }
     [[nodiscard]] Split split() const override { return Split::tokenizer; }
 
+  protected:
+    [[nodiscard]] std::vector<std::string> bytes(bool first) const override {
+        return tokenizer::token_bytes(tokenizer_, first);
+    }
+
   private:
     class Stream final : public TextStream {
       public:
@@ -80,6 +95,13 @@ class TokenizerCodec final : public TextCodec {
 };
 
 } // namespace
+
+std::shared_ptr<const grammar::TokenTrie> TextCodec::tokens(bool first) const {
+    const std::lock_guard lock(mutex_);
+    auto &trie = tokens_.at(first ? 1 : 0);
+    if (!trie) trie = std::make_shared<const grammar::TokenTrie>(bytes(first));
+    return trie;
+}
 
 std::shared_ptr<const TextCodec> codec_of(Vocabulary vocabulary, const std::string &file, TextCodec::Split split,
                                           bool lowercase) {

@@ -1,12 +1,15 @@
 // How a model's texts become token ids, and ids become text.
 #pragma once
 
+#include "grammar/token_trie.hpp"
 #include "model/vocabulary.hpp"
 
 #include <lamina/tokenizer.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,13 +43,20 @@ class TextCodec {
     [[nodiscard]] virtual Split split() const = 0;
     [[nodiscard]] virtual bool lowercase() const { return false; } // whether ASCII letters are lowercased first
 
+    // The bytes that each token adds to a text: as its first one, or behind others. Made once.
+    [[nodiscard]] std::shared_ptr<const grammar::TokenTrie> tokens(bool first) const;
+
     [[nodiscard]] const std::string &file() const { return file_; } // in the model folder
 
   protected:
     explicit TextCodec(std::string file) : file_(std::move(file)) {}
 
+    [[nodiscard]] virtual std::vector<std::string> bytes(bool first) const = 0; // by id; empty: no text
+
   private:
     std::string file_;
+    mutable std::mutex mutex_;
+    mutable std::array<std::shared_ptr<const grammar::TokenTrie>, 2> tokens_; // behind others, and as the first
 };
 
 // One token for each character (a code point), or for each word between spaces.

@@ -72,6 +72,7 @@ class JsonView {
     [[nodiscard]] std::string_view string() const;
 
     [[nodiscard]] std::string description() const; // "a list with 3 entries"
+    [[nodiscard]] std::string written() const;     // the value as JSON in one line
 
   private:
     friend class JsonText;

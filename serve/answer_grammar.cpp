@@ -1,0 +1,64 @@
+#include "answer_grammar.hpp"
+
+#include "fields.hpp"
+
+#include "base/json.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lamina::serve {
+namespace {
+
+std::string name_of(const JsonView &value) { return "request: " + value.place(); }
+
+Grammar of_schema(const JsonView &schema) { return Grammar::json_schema(schema.written(), name_of(schema)); }
+
+std::optional<Grammar> of_format(const JsonView &format) {
+    const JsonView type = format.at("type");
+    if (type.string() == "text") return std::nullopt;
+    if (type.string() == "json_object") {
+        expect_fields(format, {{"type"}, {}, {}});
+        return Grammar::json_object();
+    }
+    if (type.string() != "json_schema")
+        type.fail("expected \"text\", \"json_object\" or \"json_schema\", found " + type.description());
+    expect_fields(format, {{"type", "json_schema"}, {}, {}});
+    const JsonView how = format.at("json_schema");
+    expect_fields(how, {{"schema", "name", "description", "strict"}, {}, {}});
+    return how.has("schema") ? of_schema(how.at("schema")) : Grammar::json_object();
+}
+
+Grammar of_structured_outputs(const JsonView &how) {
+    expect_fields(how, {{"json", "regex", "choice", "grammar"}, {}, {}});
+    std::vector<JsonView> given;
+    for (const JsonView part : how.members())
+        if (!part.is_null()) given.push_back(part);
+    if (given.size() != 1) how.fail("expected one of json, regex, choice and grammar, found " + how.description());
+    const JsonView &what = given.front();
+    if (what.key() == "regex") return Grammar::regex(what.string(), name_of(what));
+    if (what.key() == "grammar") return Grammar::gbnf(what.string(), name_of(what));
+    if (what.key() == "json")
+        return what.is_string() ? Grammar::json_schema(what.string(), name_of(what)) : of_schema(what);
+    std::string rules;
+    constexpr size_t most_choices = 10'000;
+    for (const std::string &text : texts_of(what, most_choices)) {
+        std::string quoted; // what JSON escapes is not what rules do
+        for (const char c : text)
+            quoted += c == '\n' ? "\\n" : c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+        rules += (rules.empty() ? "root ::= \"" : " | \"") + quoted + '"';
+    }
+    return Grammar::gbnf(rules, name_of(what));
+}
+
+} // namespace
+
+std::optional<Grammar> grammar_of(const JsonView &request) {
+    std::optional<Grammar> out;
+    if (request.has("response_format")) out = of_format(request.at("response_format"));
+    if (!request.has("structured_outputs")) return out;
+    if (out) request.at("structured_outputs").fail("cannot be used with \"response_format\"");
+    return of_structured_outputs(request.at("structured_outputs"));
+}
+
+} // namespace lamina::serve
