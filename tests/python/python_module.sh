@@ -38,7 +38,7 @@ pip tools wheel "$source" --no-deps -w "$scratch/wheel" --config-settings=cmake.
 rm -rf "$scratch/prefix" # the wheel must do without
 
 attempt "$python" -m venv "$scratch/empty"
-pip empty install "$scratch"/wheel/lamina-*.whl pytest mypy
+pip empty install "$scratch"/wheel/lamina-*.whl pytest mypy jsonschema
 cd "$source/python/tests"
 LAMINA_COMMAND=$build/bin/lamina LAMINA_MODELS=$build/real-models LAMINA_WRONG_PLUGINS=$build/tests/trust/plugins \
     XDG_CACHE_HOME=$scratch/cache PYTHONDONTWRITEBYTECODE=1 \

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from server import Server, lamina_json, repository, server_of, talking
+from server import Server, lamina_json, repository, server_of, spelling, talking
 
 lamina = sys.argv.pop(1)
 folder = tempfile.TemporaryDirectory()
@@ -25,7 +25,8 @@ class Answers(unittest.TestCase):
     def setUpClass(cls):
         cls.model = talking(pathlib.Path(folder.name) / "llama")
         long = talking(pathlib.Path(folder.name) / "long", {"max_position_embeddings": 100000})
-        cls.server = server_of(cls, lamina, [cls.model, g2p, long])
+        spelled = spelling(pathlib.Path(folder.name) / "spelling")
+        cls.server = server_of(cls, lamina, [cls.model, g2p, long, spelled])
 
     def complete(self, prompt, **more):
         return self.server.post("/v1/completions", {"model": "llama", "prompt": prompt, "max_tokens": 12, **more})
@@ -122,6 +123,57 @@ class Answers(unittest.TestCase):
         stop = text.split()[4]
         choice = self.complete("w3 w9", stop=[stop])[2]["choices"][0]
         self.assertEqual((choice["text"], choice["finish_reason"]), (text[:text.index(stop)], "stop"))
+
+    def spell(self, path="/v1/chat/completions", **more):
+        what = {"messages": [{"role": "user", "content": "who?"}]} if "chat" in path else {"prompt": "who?"}
+        return self.server.post(path, {"model": "spelling", "max_tokens": 400, "temperature": 1, "seed": 3, **what, **more})
+
+    def test_are_of_the_schema_that_a_client_wants(self):
+        schema = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 9}, "age": {"type": "integer"},
+                                                   "of": {"enum": ["here", "there"]}},
+                  "required": ["name", "age", "of"], "additionalProperties": False}
+        wanted = {"response_format": {"type": "json_schema",
+                                      "json_schema": {"name": "person", "strict": True, "schema": schema}}}
+        status, _, body = self.spell(n=5, **wanted)
+        self.assertEqual(status, 200, body)
+        for choice in body["choices"]:
+            self.assertEqual(choice["finish_reason"], "stop")
+            person = json.loads(choice["message"]["content"])
+            self.assertEqual(list(person), ["name", "age", "of"])
+            self.assertIsInstance(person["age"], int)
+            self.assertIn(person["of"], ["here", "there"])
+        events = self.events("/v1/completions", {"model": "spelling", "prompt": "who?", "max_tokens": 400, "temperature": 1,
+                                                 "seed": 3, **wanted})
+        self.assertIn("age", json.loads("".join(each["choices"][0]["text"] for each in events)))
+
+    def test_are_json_or_match_a_pattern_if_a_client_wants_it(self):
+        ended = 0
+        for seed in range(8):
+            choice = self.spell(seed=seed, max_tokens=300, response_format={"type": "json_object"})[2]["choices"][0]
+            if choice["finish_reason"] == "stop":
+                ended += 1
+                self.assertIsInstance(json.loads(choice["message"]["content"]), dict)
+        self.assertGreater(ended, 0)
+        for how, pattern in [({"regex": "[ab]{3}-[0-9]"}, "^[ab]{3}-[0-9]$"), ({"choice": ["yes", "no", 'a "b"']}, '^(yes|no|a "b")$'),
+                             ({"grammar": 'root ::= "1. " [a-c]+ "."'}, "^1\\. [a-c]+\\.$"),
+                             ({"json": {"type": "integer", "minimum": 3, "maximum": 12}}, "^([3-9]|1[0-2])$")]:
+            text = self.spell("/v1/completions", structured_outputs=how)[2]["choices"][0]["text"]
+            self.assertRegex(text, pattern)
+
+    def test_of_grammars_that_are_wrong_are_refused(self):
+        def schema(what):
+            return {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": what}}}
+        for more, words in [(schema({"type": "object", "not": {}}),
+                             "request: /response_format/json_schema/schema: /not: this keyword is not supported"),
+                            ({"response_format": {"type": "xml"}}, "/response_format/type: expected"),
+                            ({"structured_outputs": {"regex": "(a"}}, "/structured_outputs/regex: line 1, column 3: expected ')'"),
+                            ({"structured_outputs": {"regex": "a", "choice": ["b"]}}, "expected one of json, regex"),
+                            ({"structured_outputs": {"regexp": "a"}}, "did you mean 'regex'?"),
+                            ({"structured_outputs": {"regex": "(a{60000}|b){60000}" * 9}}, "too large"),
+                            ({"structured_outputs": {"choice": []}}, "structured_outputs/choice")]:
+            status, _, body = self.spell(**more)
+            self.assertEqual(status, 400, body)
+            self.assertIn(words, body["error"]["message"])
 
     def test_of_what_the_model_cannot_take_are_refused(self):
         for more, words in [({"prompt": "w3 " * 5000}, "tokens"), ({"logprobs": 3}, "/logprobs: not supported"),

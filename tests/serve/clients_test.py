@@ -8,6 +8,7 @@ unless $LAMINA_REQUIRE_CLIENTS is set.
 import pathlib
 import sys
 import tempfile
+from typing import Literal
 
 lamina, environment = sys.argv[1], pathlib.Path(sys.argv[2])
 packages = ["openai==3.54.0", "tritonclient[http]==2.73.0"]
@@ -18,14 +19,15 @@ pip_environment.enter(environment, packages)
 
 import numpy  # noqa: E402
 import openai  # noqa: E402
+import pydantic  # noqa: E402
 import tritonclient.http  # noqa: E402
 
-from server import Server, lamina_json, repository, talking, with_words  # noqa: E402
+from server import Server, lamina_json, repository, spelling, talking, with_words  # noqa: E402
 
 
 def check_openai(server, models):
     client = openai.OpenAI(base_url=server.url + "/v1", api_key="secret", max_retries=0)
-    assert [each.id for each in client.models.list()] == ["sentences", "llama", "g2p"]
+    assert [each.id for each in client.models.list()] == ["sentences", "llama", "g2p", "spelling"]
 
     wanted = lamina_json(lamina, "run", models["sentences"], "w3 w4", "w7")
     found = client.embeddings.create(model="sentences", input=["w3 w4", "w7"]) # as base64, which the client asks for
@@ -43,6 +45,15 @@ def check_openai(server, models):
                                                  stream_options={"include_usage": True}))
     assert "".join(each.choices[0].delta.content or "" for each in pieces if each.choices) == wanted
     assert pieces[-1].usage.completion_tokens == 5
+
+    class Person(pydantic.BaseModel):
+        name: str = pydantic.Field(max_length=8)
+        age: int
+        likes: list[Literal["tea", "chess"]]
+
+    found = client.chat.completions.parse(model="spelling", messages=messages, response_format=Person, temperature=1,
+                                          seed=3, max_completion_tokens=400)
+    assert isinstance(found.choices[0].message.parsed, Person), found
 
     for wrong, kind in [({"model": "llamb"}, openai.NotFoundError), ({"logprobs": True}, openai.BadRequestError)]:
         try:
@@ -88,7 +99,8 @@ def check_tritonclient(server):
 
 with tempfile.TemporaryDirectory() as folder:
     made = {"sentences": with_words("sentences", pathlib.Path(folder) / "sentences"),
-            "llama": talking(pathlib.Path(folder) / "llama"), "g2p": repository / "models" / "g2p"}
+            "llama": talking(pathlib.Path(folder) / "llama"), "g2p": repository / "models" / "g2p",
+            "spelling": spelling(pathlib.Path(folder) / "spelling")}
     with Server(lamina, made.values(), "--api-key", "secret") as running:
         check_openai(running, made)
         check_tritonclient(running)

@@ -100,6 +100,22 @@ def talking(folder, change=None):
     return folder
 
 
+def spelling(folder):
+    """A talking Llama whose tokens are characters, enough of them for JSON."""
+    talking(folder, {"max_position_embeddings": 1000})
+    characters = '\n {}[]":,.-/\\é' + "0123456789" + "abcdefghijklmnoprstuvwxy" # there is no room for all letters
+    tokens = ["<unk>", "<s>", "</s>", *characters]
+    special = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    tokenizer = {"version": "1.0", "added_tokens": [{"id": i, "content": tokens[i], **special} for i in range(3)],
+                 "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "[\\s\\S]"}, "behavior": "Isolated",
+                                   "invert": False},
+                 "decoder": {"type": "Fuse"},
+                 "model": {"type": "WordLevel", "vocab": {t: i for i, t in enumerate(tokens)}, "unk_token": "<unk>"}}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    (folder / "chat_template.jinja").write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    return folder
+
+
 def lamina_json(lamina, *arguments):
     """What a command prints as JSON."""
     done = subprocess.run([lamina, *map(str, arguments), "--device", "cpu", "--json"], capture_output=True, text=True)

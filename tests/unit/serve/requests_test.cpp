@@ -117,14 +117,32 @@ TEST_CASE("messages are texts, whole or in parts, by somebody") {
     CHECK_THAT(chat_refusal(R"([{"role": "user", "content": "a", "name": "Eve"}])"), contains("/messages/0/name"));
     CHECK_THAT(message_of([] {
                    (void)chat_request(R"({"model": "m", "messages": [{"role": "user", "content": "a"}],
-                                          "response_format": {"type": "json_object"}})");
-               }),
-               contains("/response_format/type: not supported"));
-    CHECK_THAT(message_of([] {
-                   (void)chat_request(R"({"model": "m", "messages": [{"role": "user", "content": "a"}],
                                           "tools": [{"type": "function"}]})");
                }),
                contains("/tools: not supported: expected no such field, or []"));
+}
+
+TEST_CASE("what an answer must be is said as OpenAI or as vLLM says it") {
+    const auto of = [](const std::string &more) {
+        return completion_request(R"({"model": "m", "prompt": "a", )" + more + "}").grammar;
+    };
+    CHECK_FALSE(of(R"("response_format": {"type": "text"})"));
+    CHECK_FALSE(of(R"("response_format": null)"));
+    CHECK(of(R"("response_format": {"type": "json_object"})")->matches("{\"a\": 1}"));
+    const auto list = of(R"("response_format": {"type": "json_schema", "json_schema": {"name": "n",
+                         "schema": {"type": "array", "items": {"const": "\u00e9\""}, "maxItems": 2}}})");
+    CHECK(list->matches("[\"\u00e9\\\"\", \"\u00e9\\\"\"]"));
+    CHECK_FALSE(list->matches("[1]"));
+    CHECK(of(R"j("structured_outputs": {"regex": "(a|b)+"})j")->matches("ab"));
+    CHECK(of(R"("structured_outputs": {"choice": ["a\"\\", "b\n"]})")->matches("a\"\\"));
+    CHECK(of(R"("structured_outputs": {"choice": ["a\"\\", "b\n"]})")->matches("b\n"));
+    CHECK(of(R"("structured_outputs": {"json": "{\"type\": \"null\"}"})")->matches("null"));
+    CHECK_THAT(message_of([&] {
+                   (void)of(R"("response_format": {"type": "json_object"},
+                                          "structured_outputs": {"regex": "a"})");
+               }),
+               contains("/structured_outputs: cannot be used with"));
+    CHECK_THAT(message_of([&] { (void)of(R"("response_format": {"type": "json_schema"})"); }), contains("json_schema"));
 }
 
 TEST_CASE("embeddings are of one text or several, as numbers or base64") {
