@@ -1,8 +1,7 @@
 #include "answer_grammar.hpp"
 
 #include "fields.hpp"
-
-#include "base/json.hpp"
+#include "grammar_text.hpp"
 
 #include <string>
 #include <vector>
@@ -10,9 +9,7 @@
 namespace lamina::serve {
 namespace {
 
-std::string name_of(const JsonView &value) { return "request: " + value.place(); }
-
-Grammar of_schema(const JsonView &schema) { return Grammar::json_schema(schema.written(), name_of(schema)); }
+Grammar of_schema(const JsonView &schema) { return Grammar::json_schema(schema.written(), in_request(schema)); }
 
 std::optional<Grammar> of_format(const JsonView &format) {
     const JsonView type = format.at("type");
@@ -36,19 +33,15 @@ Grammar of_structured_outputs(const JsonView &how) {
         if (!part.is_null()) given.push_back(part);
     if (given.size() != 1) how.fail("expected one of json, regex, choice and grammar, found " + how.description());
     const JsonView &what = given.front();
-    if (what.key() == "regex") return Grammar::regex(what.string(), name_of(what));
-    if (what.key() == "grammar") return Grammar::gbnf(what.string(), name_of(what));
+    if (what.key() == "regex") return Grammar::regex(what.string(), in_request(what));
+    if (what.key() == "grammar") return Grammar::gbnf(what.string(), in_request(what));
     if (what.key() == "json")
-        return what.is_string() ? Grammar::json_schema(what.string(), name_of(what)) : of_schema(what);
+        return what.is_string() ? Grammar::json_schema(what.string(), in_request(what)) : of_schema(what);
     std::string rules;
     constexpr size_t most_choices = 10'000;
-    for (const std::string &text : texts_of(what, most_choices)) {
-        std::string quoted; // what JSON escapes is not what rules do
-        for (const char c : text)
-            quoted += c == '\n' ? "\\n" : c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-        rules += (rules.empty() ? "root ::= \"" : " | \"") + quoted + '"';
-    }
-    return Grammar::gbnf(rules, name_of(what));
+    for (const std::string &text : texts_of(what, most_choices))
+        rules += (rules.empty() ? "root ::= " : " | ") + rule_text(text);
+    return Grammar::gbnf(rules, in_request(what));
 }
 
 } // namespace

@@ -140,7 +140,7 @@ class Api {
     Gate gate_{options_.most};
     Budget json_memory_{size_t{256} << 20};    // bytes; the largest request takes hardly less
     Budget grammar_memory_{size_t{256} << 20}; // bytes, of answers that are not written yet
-    std::deque<Engine> engines_;            // last, so that they end first
+    std::deque<Engine> engines_;               // last, so that they end first
 };
 
 } // namespace lamina::serve

@@ -54,8 +54,9 @@ bool gives_one_class(const ModelContents &contents) {
 Engine::Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
                const Options &options, Metrics &metrics)
     : name_(std::move(name)), runtime_(runtime), device_(device), model_(model), contents_(inspect(model)),
-      converses_(has_chat_template(model)), ranks_(gives_one_class(contents_)), metrics_(metrics),
-      how_(options.session), session_(session_with_room(options)),
+      converses_(has_chat_template(model)), ranks_(gives_one_class(contents_)),
+      tool_format_(converses_ ? tool_format_of(model) : std::nullopt), metrics_(metrics), how_(options.session),
+      session_(session_with_room(options)),
       texts_(
           texts_at_once, [this](const auto &piece) { read(piece); }, name_, metrics_),
       rankings_(

@@ -4,6 +4,7 @@
 
 #include "metrics.hpp"
 #include "pieces.hpp"
+#include "tool_format.hpp"
 #include "work.hpp"
 #include "writer.hpp"
 
@@ -51,6 +52,7 @@ class Engine {
     [[nodiscard]] bool ranks() const { return ranks_; } // it gives one score for two texts
     [[nodiscard]] bool writes() const { return contents_.generation && !contents_.generation->audio; }
     [[nodiscard]] bool converses() const { return converses_; } // it has a chat template
+    [[nodiscard]] const std::optional<ToolFormat> &tool_format() const { return tool_format_; } // if it calls tools
     [[nodiscard]] bool transcribes() const { return contents_.generation && contents_.generation->audio; }
 
     // How many texts it writes at once, how long ones, and what memory they take; nothing if it does not write.
@@ -84,6 +86,7 @@ class Engine {
     const Model model_;
     const ModelContents contents_;
     const bool converses_, ranks_;
+    const std::optional<ToolFormat> tool_format_;
     Metrics &metrics_;
     SessionOptions how_;
     BatchRoom room_;

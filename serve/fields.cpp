@@ -48,4 +48,18 @@ std::vector<std::string> texts_of(const JsonView &value, size_t most) {
     return out;
 }
 
+std::string content_of(const JsonView &message) {
+    if (!message.has("content")) return "";
+    const JsonView content = message.at("content");
+    if (content.is_string()) return std::string(content.string());
+    if (!content.is_list()) content.fail("expected a text or a list of parts, found " + content.description());
+    std::string out;
+    for (const JsonView part : content.items()) {
+        if (part.at("type").string() != "text")
+            part.at("type").fail("only parts of type \"text\" are supported, found " + part.at("type").description());
+        out += part.at("text").string();
+    }
+    return out;
+}
+
 } // namespace lamina::serve

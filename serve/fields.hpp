@@ -28,4 +28,10 @@ void expect_fields(const JsonView &request, const Fields &fields);
 // A text, or a list of texts, of at most so many.
 [[nodiscard]] std::vector<std::string> texts_of(const JsonView &value, size_t most);
 
+// What errors of other functions call a value: "request: /prompt".
+[[nodiscard]] inline std::string in_request(const JsonView &value) { return "request: " + value.place(); }
+
+// "content" of a message: a text, or parts that are texts; empty if there is none.
+[[nodiscard]] std::string content_of(const JsonView &message);
+
 } // namespace lamina::serve

@@ -1,4 +1,5 @@
 // What answers /v1/completions and /v1/chat/completions: whole, or as events while the model writes.
+#include "answer_parts.hpp"
 #include "openai_request.hpp"
 #include "openai_result.hpp"
 #include "route.hpp"
@@ -25,6 +26,15 @@ std::string id_of(const char *prefix) {
     return prefix + std::string(text.data());
 }
 
+// As short as Mistral's templates want it, and of letters and digits.
+std::string id_of_call() { return id_of("").substr(0, 9); }
+
+// Whether the prompt has opened a thought, which the answer begins within.
+bool opens_thought(std::string_view prompt) {
+    const size_t end = prompt.find_last_not_of(" \n") + 1;
+    return prompt.substr(0, end).ends_with("<think>");
+}
+
 // How many tokens the prompts have. A conversation has its special tokens in its text.
 size_t prompt_tokens(const Engine &engine, const std::vector<std::string> &prompts, bool chat) {
     const size_t out = tokens_in(engine.model(), prompts, chat ? "messages" : "prompt");
@@ -32,6 +42,67 @@ size_t prompt_tokens(const Engine &engine, const std::vector<std::string> &promp
     const TextIds nothing = tokenize(engine.model(), {""});
     return nothing.ids.empty() ? out : out - std::min(out, nothing.ids.front().size());
 }
+
+Choice choice_of(AnswerParts parts, const Hypothesis &answer, bool chat) {
+    Choice out{.text = chat ? "" : answer.text, .finish = answer.finish};
+    if (!chat) return out;
+    std::vector<AnswerPart> all = parts.push(answer.text);
+    std::ranges::move(parts.finish(), std::back_inserter(all));
+    for (const AnswerPart &part : all) {
+        switch (part.kind) {
+        case AnswerPart::Kind::thought:
+            out.thought += part.text;
+            break;
+        case AnswerPart::Kind::text:
+            out.text += part.text;
+            break;
+        case AnswerPart::Kind::call:
+            out.calls.push_back({id_of_call(), part.text, ""});
+            break;
+        case AnswerPart::Kind::arguments:
+            out.calls.back().arguments += part.text;
+            break;
+        }
+    }
+    return out;
+}
+
+// The parts of an answer as events.
+class PartEvents {
+  public:
+    PartEvents(const AnswerHead &head, size_t choice, AnswerParts parts)
+        : head_(head), choice_(choice), parts_(std::move(parts)) {}
+
+    // Of the next piece of its text.
+    [[nodiscard]] std::string of(std::string_view piece, bool last) {
+        if (!head_.chat) return piece.empty() ? "" : piece_event(head_, choice_, piece);
+        std::string out;
+        for (const AnswerPart &part : parts_.push(piece)) out += of(part);
+        if (!last) return out;
+        for (const AnswerPart &part : parts_.finish()) out += of(part);
+        return out;
+    }
+    [[nodiscard]] bool called() const { return calls_ > 0; }
+
+  private:
+    std::string of(const AnswerPart &part) {
+        switch (part.kind) {
+        case AnswerPart::Kind::thought:
+            return thought_event(head_, choice_, part.text);
+        case AnswerPart::Kind::text:
+            return piece_event(head_, choice_, part.text);
+        case AnswerPart::Kind::call:
+            return call_event(head_, choice_, calls_++, {id_of_call(), part.text, ""});
+        case AnswerPart::Kind::arguments:
+            break;
+        }
+        return arguments_event(head_, choice_, calls_ - 1, part.text);
+    }
+
+    const AnswerHead &head_;
+    size_t choice_, calls_ = 0;
+    AnswerParts parts_;
+};
 
 } // namespace
 
@@ -49,6 +120,10 @@ struct Api::Writing {
     bool usage = false; // as the last event
     std::shared_ptr<void> grammar_memory;
     std::vector<std::shared_ptr<Answer>> answers;
+    std::optional<ToolFormat> tools; // if answers may call some
+
+    // What takes an answer apart.
+    [[nodiscard]] AnswerParts parts(const Answer &answer) const { return {tools, opens_thought(answer.prompt)}; }
 
     [[nodiscard]] Usage used() const {
         Usage out{.prompt = prompt_tokens};
@@ -65,7 +140,7 @@ Response Api::completions(const Call &call) {
 Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, chat_request);
     const Engine &engine = engine_called(request.model);
-    return write(call, request, {chat_prompt(engine.model(), request.messages)}, true);
+    return write(call, request, {chat_prompt(engine.model(), request.messages, request.variables)}, true);
 }
 
 Response Api::write(const Call &call, const AnswerRequest &request, const std::vector<std::string> &prompts,
@@ -75,7 +150,17 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
         throw Refusal(400, request.model + " does not write texts; /v1/models says what each model does", "model");
     GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
     options.special_tokens = !chat;
+    if (request.tools && !engine.tool_format())
+        throw Refusal(400,
+                      "request: /tools: the chat template of " + request.model +
+                          " takes none, or does not write their arguments as JSON",
+                      "tools");
+    if (request.tools) {
+        options.grammar = grammar_of(*request.tools, *engine.tool_format());
+        options.skip_special_tokens = false; // they may be around calls
+    }
     const auto writing = std::make_shared<Writing>();
+    if (request.tools) writing->tools = engine.tool_format();
     writing->head = {chat, id_of(chat ? "chatcmpl-" : "cmpl-"), request.model, std::time(nullptr)};
     writing->usage = request.stream_usage;
     if (options.grammar) writing->grammar_memory = grammar_memory_.take(options.grammar->bytes());
@@ -95,7 +180,7 @@ Response Api::whole(const Request &request, Writing &writing) {
     std::vector<Choice> choices;
     for (const auto &each : writing.answers) {
         await(*each, request);
-        choices.push_back({each->hypothesis.text, each->hypothesis.finish});
+        choices.push_back(choice_of(writing.parts(*each), each->hypothesis, writing.head.chat));
     }
     metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
     return {.body = answer_json(writing.head, choices, writing.used())};
@@ -120,6 +205,8 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
 void Api::send_events(Writing &writing, const std::function<bool()> &left, const Send &send) {
     const std::vector<std::shared_ptr<Answer>> &answers = writing.answers;
     for (size_t i = 0; writing.head.chat && i < answers.size(); ++i) (void)send(role_event(writing.head, i));
+    std::vector<PartEvents> events;
+    for (size_t i = 0; i < answers.size(); ++i) events.emplace_back(writing.head, i, writing.parts(*answers[i]));
     std::vector<bool> over(answers.size());
     for (size_t open = answers.size(); open > 0;) {
         for (size_t i = 0; i < answers.size(); ++i) {
@@ -128,12 +215,11 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
             (void)answer.wait(open == 1 ? soon(answer) : Work::Clock::now());
             if (!answer.ended()) expect_client(answer, left);
             over[i] = answer.ended(); // before the pieces are taken, so that none is left behind
-            if (const std::string piece = answer.take_pieces();
-                !piece.empty() && !send(piece_event(writing.head, i, piece)))
+            if (const std::string event = events[i].of(answer.take_pieces(), over[i]); !event.empty() && !send(event))
                 return;
             if (!over[i]) continue;
             answer.expect_success();
-            if (!send(finish_event(writing.head, i, answer.hypothesis.finish))) return;
+            if (!send(finish_event(writing.head, i, answer.hypothesis.finish, events[i].called()))) return;
             --open;
         }
         if (open > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // no single one can be waited for

@@ -2,6 +2,7 @@
 
 #include "answer_grammar.hpp"
 #include "fields.hpp"
+#include "tools.hpp"
 
 #include "base/joined.hpp"
 #include "base/json_reader.hpp"
@@ -18,14 +19,13 @@ constexpr size_t most_texts = 2048; // of one request, as OpenAI has it
 constexpr size_t most_choices = 128;
 constexpr int64_t longest = 1 << 20; // tokens
 
-constexpr std::array<std::string_view, 9> ignored{"user",
+constexpr std::array<std::string_view, 8> ignored{"user",
                                                   "metadata",
                                                   "store",
                                                   "service_tier",
                                                   "safety_identifier",
                                                   "prompt_cache_key",
                                                   "prompt_cache_retention",
-                                                  "parallel_tool_calls",
                                                   "stream_options"};
 
 constexpr std::array neutral_of_completions{Neutral{"frequency_penalty", "0"}, Neutral{"presence_penalty", "0"},
@@ -34,14 +34,12 @@ constexpr std::array neutral_of_completions{Neutral{"frequency_penalty", "0"}, N
                                             Neutral{"logprobs", "null"}};
 
 constexpr std::array neutral_of_chats{
-    Neutral{"frequency_penalty", "0"}, Neutral{"presence_penalty", "0"},     Neutral{"logit_bias", "{}"},
-    Neutral{"logprobs", "false"},      Neutral{"top_logprobs", "0"},         Neutral{"tools", "[]"},
-    Neutral{"functions", "[]"},        Neutral{"tool_choice", "\"none\""},   Neutral{"function_call", "\"none\""},
-    Neutral{"audio", "null"},          Neutral{"prediction", "null"},        Neutral{"reasoning_effort", "null"},
-    Neutral{"verbosity", "null"},      Neutral{"web_search_options", "null"}};
+    Neutral{"frequency_penalty", "0"},    Neutral{"presence_penalty", "0"}, Neutral{"logit_bias", "{}"},
+    Neutral{"logprobs", "false"},         Neutral{"top_logprobs", "0"},     Neutral{"functions", "[]"},
+    Neutral{"function_call", "\"none\""}, Neutral{"audio", "null"},         Neutral{"prediction", "null"},
+    Neutral{"reasoning_effort", "null"},  Neutral{"verbosity", "null"},     Neutral{"web_search_options", "null"}};
 
-constexpr std::array neutral_of_messages{Neutral{"name", "null"}, Neutral{"tool_calls", "[]"},
-                                         Neutral{"refusal", "null"}, Neutral{"audio", "null"},
+constexpr std::array neutral_of_messages{Neutral{"name", "null"}, Neutral{"refusal", "null"}, Neutral{"audio", "null"},
                                          Neutral{"function_call", "null"}};
 
 // Both ends are inclusive.
@@ -104,24 +102,14 @@ std::vector<std::string> answer_fields(const std::string &subject, const std::ve
     return out;
 }
 
-// A text, or parts that are texts.
-std::string content_of(const JsonView &message) {
-    if (!message.has("content")) return "";
-    const JsonView content = message.at("content");
-    if (content.is_string()) return std::string(content.string());
-    if (!content.is_list()) content.fail("expected a text or a list of parts, found " + content.description());
-    std::string out;
-    for (const JsonView part : content.items()) {
-        if (part.at("type").string() != "text")
-            part.at("type").fail("only parts of type \"text\" are supported, found " + part.at("type").description());
-        out += part.at("text").string();
-    }
-    return out;
-}
-
 ChatMessage message_of(const JsonView &from) {
-    expect_fields(from, {{"role", "content"}, {}, neutral_of_messages});
     std::string role(from.at("role").string());
+    if (role == "tool")
+        expect_fields(from, {{"role", "content", "tool_call_id", "name"}, {}, {}});
+    else if (role == "assistant")
+        expect_fields(from, {{"role", "content", "tool_calls", "reasoning_content"}, {}, neutral_of_messages});
+    else
+        expect_fields(from, {{"role", "content"}, {}, neutral_of_messages});
     if (role == "developer") role = "system"; // its later name; templates know the former
     return {std::move(role), content_of(from)};
 }
@@ -153,13 +141,24 @@ AnswerRequest completion_request(std::string_view body) {
 AnswerRequest chat_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request,
-                  {answer_fields("messages", {"max_completion_tokens", "modalities"}), ignored, neutral_of_chats});
+    expect_fields(request, {answer_fields("messages", {"max_completion_tokens", "modalities", "tools", "tool_choice",
+                                                       "parallel_tool_calls", "chat_template_kwargs"}),
+                            ignored, neutral_of_chats});
     AnswerRequest out;
     read_answer_fields(request, out);
     expect_plain_text(request);
     for (const JsonView message : request.at("messages").items()) out.messages.push_back(message_of(message));
     if (out.messages.empty()) request.at("messages").fail("expected at least one message");
+    if (request.has("chat_template_kwargs"))
+        for (const JsonView each : request.at("chat_template_kwargs").members()) {
+            if (each.key() == "messages" || each.key() == "tools")
+                each.fail("expected as a field of the request itself");
+            out.variables.insert_or_assign(std::string(each.key()), each.written());
+        }
+    out.variables["messages"] = messages_for_template(request.at("messages")).in_one_line();
+    out.tools = tools_of(request);
+    if (out.tools) out.variables["tools"] = out.tools->json;
+    if (out.tools && out.grammar) request.at("tools").fail("cannot be used with a grammar for the answer");
     return out;
 }
 

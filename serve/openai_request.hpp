@@ -3,11 +3,13 @@
 #pragma once
 
 #include "form.hpp"
+#include "tools.hpp"
 
 #include <lamina/chat_template.hpp>
 #include <lamina/lamina.hpp>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +29,9 @@ struct AnswerRequest {
     std::optional<uint64_t> top_k, seed;
     std::vector<std::string> stop;
     std::optional<Grammar> grammar; // that every answer must be of
+    // ---- Of a conversation ----
+    std::optional<Tools> tools;
+    std::map<std::string, std::string> variables; // of the chat template, as JSON; messages with all that they have
 };
 [[nodiscard]] AnswerRequest completion_request(std::string_view body);
 [[nodiscard]] AnswerRequest chat_request(std::string_view body);

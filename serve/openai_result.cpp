@@ -16,7 +16,25 @@ Json usage_as_json(const Usage &usage) {
             {"total_tokens", usage.prompt + usage.answer}};
 }
 
-const char *reason_of(Finish finish) { return finish == Finish::length ? "length" : "stop"; }
+const char *reason_of(Finish finish, bool called) {
+    return finish == Finish::length ? "length" : called ? "tool_calls" : "stop";
+}
+
+Json as_json(const CalledTool &call) {
+    return {
+        {"id", call.id}, {"type", "function"}, {"function", Json{{"name", call.name}, {"arguments", call.arguments}}}};
+}
+
+Json message_of(const Choice &choice) {
+    Json out{{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    if (!choice.thought.empty()) out["reasoning_content"] = choice.thought;
+    if (choice.calls.empty()) return out;
+    if (choice.text.empty()) out["content"] = nullptr;
+    Json calls = Json::array();
+    for (const CalledTool &call : choice.calls) calls.push_back(as_json(call));
+    out["tool_calls"] = std::move(calls);
+    return out;
+}
 
 Json with_head(const AnswerHead &head, const char *object, Json choices) {
     return {{"id", head.id},
@@ -76,11 +94,11 @@ std::string answer_json(const AnswerHead &head, const std::vector<Choice> &choic
     for (size_t i = 0; i < choices.size(); ++i) {
         Json choice{{"index", i}};
         if (head.chat)
-            choice["message"] = Json{{"role", "assistant"}, {"content", choices[i].text}, {"refusal", nullptr}};
+            choice["message"] = message_of(choices[i]);
         else
             choice["text"] = choices[i].text;
         choice["logprobs"] = nullptr;
-        choice["finish_reason"] = reason_of(choices[i].finish);
+        choice["finish_reason"] = reason_of(choices[i].finish, !choices[i].calls.empty());
         list.push_back(std::move(choice));
     }
     Json out = with_head(head, head.chat ? "chat.completion" : "text_completion", std::move(list));
@@ -97,8 +115,23 @@ std::string piece_event(const AnswerHead &head, size_t choice, std::string_view 
     return event_of(head, choice, head.chat ? Json{{"content", std::move(text)}} : std::move(text), nullptr);
 }
 
-std::string finish_event(const AnswerHead &head, size_t choice, Finish finish) {
-    return event_of(head, choice, head.chat ? Json::object() : Json(""), reason_of(finish));
+std::string thought_event(const AnswerHead &head, size_t choice, std::string_view piece) {
+    return event_of(head, choice, {{"reasoning_content", std::string(piece)}}, nullptr);
+}
+
+std::string call_event(const AnswerHead &head, size_t choice, size_t number, const CalledTool &call) {
+    Json begun = as_json(call);
+    begun["index"] = number;
+    return event_of(head, choice, {{"tool_calls", Json::array({std::move(begun)})}}, nullptr);
+}
+
+std::string arguments_event(const AnswerHead &head, size_t choice, size_t number, std::string_view piece) {
+    Json more{{"index", number}, {"function", Json{{"arguments", std::string(piece)}}}};
+    return event_of(head, choice, {{"tool_calls", Json::array({std::move(more)})}}, nullptr);
+}
+
+std::string finish_event(const AnswerHead &head, size_t choice, Finish finish, bool called) {
+    return event_of(head, choice, head.chat ? Json::object() : Json(""), reason_of(finish, called));
 }
 
 std::string usage_event(const AnswerHead &head, const Usage &usage) {

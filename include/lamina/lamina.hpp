@@ -147,6 +147,7 @@ struct GenerateOptions {
     std::vector<std::string> stop; // the output ends before the first of these; none: those of the model, if it has any
     std::optional<Grammar> grammar{}; // what the text must be; it ends where nothing can follow
     bool special_tokens = true;       // add the model's special tokens to a prompt; false: the prompt contains them
+    bool skip_special_tokens = true;  // false: the text has them, such as those around a call of a tool; never the end
     bool cached = true;               // false: no key-value cache; every step computes the whole sequence
     // Do not compute again what a prompt has in common with the text that was generated before, as in a conversation.
     // The numbers may differ in their last bits from those of a session that never saw that text.

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -124,9 +125,10 @@ label_tokens(Session &session, const std::vector<std::string> &texts, const Read
 // ---- Conversations ----
 
 // Turns a conversation into the text that the model was trained to continue, with the model's own template. Pass it to
-// Session::generate() with GenerateOptions::special_tokens false. Throws Error(usage) for a model without a template,
-// and the errors of ChatTemplate.
-[[nodiscard]] std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages);
+// Session::generate() with GenerateOptions::special_tokens false. `variables`: as ChatOptions has them. Throws
+// Error(usage) for a model without a template, and the errors of ChatTemplate.
+[[nodiscard]] std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages,
+                                      const std::map<std::string, std::string> &variables = {});
 
 // How the model's makers sample from it: temperature, top_k, top_p, min_p, top_h, typical_p, epsilon_cutoff, eta_cutoff
 // and repetition_penalty, where its files say them; all else as GenerateOptions has it. Greedy for a model that says

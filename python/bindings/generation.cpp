@@ -84,6 +84,7 @@ void add_options(nb::module_ &m) {
         .def_rw("stop", &GenerateOptions::stop)
         .def_rw("grammar", &GenerateOptions::grammar)
         .def_rw("special_tokens", &GenerateOptions::special_tokens)
+        .def_rw("skip_special_tokens", &GenerateOptions::skip_special_tokens)
         .def_rw("cached", &GenerateOptions::cached)
         .def_rw("reuse", &GenerateOptions::reuse)
         .def_rw("progress", &GenerateOptions::progress)

@@ -44,6 +44,8 @@ class GenerateOptions(TypedDict, total=False):
         What the text must be, such as Grammar.json_schema({"type": "object"}); it ends where nothing can follow.
     special_tokens
         Add the model's special tokens to a prompt; True.
+    skip_special_tokens
+        False: the text has special tokens, such as those around a call of a tool; True.
     cached
         False: no key-value cache, so every step computes the whole sequence. Slow; for comparisons.
     reuse
@@ -75,6 +77,7 @@ class GenerateOptions(TypedDict, total=False):
     stop: Sequence[str]
     grammar: Grammar
     special_tokens: bool
+    skip_special_tokens: bool
     cached: bool
     reuse: bool
     progress: Callable[[int, int], None]

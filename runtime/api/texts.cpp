@@ -145,7 +145,8 @@ std::vector<std::vector<MaskedWord>> fill_masks(Session &session, const std::vec
     return reading::fill_masks(state, texts, options);
 }
 
-std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages) {
+std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages,
+                        const std::map<std::string, std::string> &variables) {
     const model::Model &content = *detail::Access::model(model);
     if (!content.chat)
         throw Error(ErrorCode::usage, content.folder.string() +
@@ -154,6 +155,7 @@ std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &mess
                                           model::what_it_does(content));
     ChatOptions options;
     options.bos_token = content.chat->bos, options.eos_token = content.chat->eos;
+    options.variables = variables;
     return detail::Access::chat_template(model).render(messages, options);
 }
 

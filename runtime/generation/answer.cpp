@@ -6,7 +6,7 @@ namespace lamina::generation {
 
 // A tokenizer's text depends on what comes before: a continuation begins with a blank, a text does not.
 std::unique_ptr<model::TextStream> Answer::begin() const {
-    auto stream = model_.target->stream();
+    auto stream = model_.target->stream(special_);
     if (model_.encode.empty() && model_.target->split() == model::TextCodec::Split::tokenizer)
         for (const int32_t token : std::get<Ids>(source_)) (void)stream->push(token);
     return stream;

@@ -14,8 +14,8 @@ namespace lamina::generation {
 class Answer {
   public:
     // Both must outlive this.
-    Answer(const model::Generation &model, const Source &source, const std::vector<std::string> &stops)
-        : model_(model), source_(source), stops_(stops) {}
+    Answer(const model::Generation &model, const Source &source, const std::vector<std::string> &stops, bool special)
+        : model_(model), source_(source), stops_(stops), special_(special) {}
 
     // What these tokens add to the text that was returned before: whole characters, and nothing that a stop text may
     // begin with. `last`: nothing follows.
@@ -29,6 +29,7 @@ class Answer {
     const model::Generation &model_;
     const Source &source_;
     const std::vector<std::string> &stops_;
+    bool special_; // with special tokens
     std::unique_ptr<model::TextStream> stream_;
     size_t taken_ = 0; // tokens
     std::string held_; // the end of their text, which has not been returned

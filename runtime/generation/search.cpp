@@ -46,8 +46,9 @@ std::shared_ptr<grammar::Constraint> constraint_of(const model::Generation &mode
     if (!task.options->grammar) return nullptr;
     const auto *const prompt = std::get_if<Ids>(&task.source);
     const bool begins = !model.encode.empty() || prompt == nullptr || model.target->decode(*prompt).empty();
-    const auto rest = model.target->tokens(false);
-    return grammar::constraint_of(*task.options->grammar, begins ? model.target->tokens(true) : rest, rest);
+    const bool special = !task.options->skip_special_tokens;
+    const auto rest = model.target->tokens(false, special);
+    return grammar::constraint_of(*task.options->grammar, begins ? model.target->tokens(true, special) : rest, rest);
 }
 
 void normalize(std::span<float> scores) {

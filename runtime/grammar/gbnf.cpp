@@ -115,6 +115,8 @@ class Gbnf {
                 parts.push_back(read_group(depth + 1));
             else if (is_of_name(c))
                 parts.push_back(read_call());
+            else if (in_.take("%json"))
+                parts.push_back(read_json());
             else
                 return sequence(std::move(parts));
             while (take_repetition(in_, parts.back())) {
@@ -136,6 +138,27 @@ class Gbnf {
     Expression read_call() {
         const size_t place = in_.position();
         return rule(number_of(read_name(), place).number);
+    }
+
+    // A schema, up to the brace that ends it.
+    Expression read_json() {
+        skip(false);
+        const size_t place = in_.position();
+        if (in_.peek() != '{') in_.fail("expected a JSON schema, which begins with '{'");
+        size_t depth = 0;
+        bool quoted = false;
+        do {
+            const char32_t c = in_.character(); // fails at the end
+            if (quoted && c == '\\')
+                (void)in_.character();
+            else if (c == '"')
+                quoted = !quoted;
+            else if (!quoted && c == '{')
+                ++depth;
+            else if (!quoted && c == '}')
+                --depth;
+        } while (depth > 0);
+        return add_json_schema(out_, in_.since(place), name_ + ": " + in_.place_of(place));
     }
 
     char32_t read_character() {

@@ -12,18 +12,25 @@ Grammar made_of(const grammar::Rules &rules, const std::string &name) {
     return Grammar(std::move(parts));
 }
 
+// `read` gives the expression of a whole text, and may add rules.
+template <class Read> Grammar made_of(const Read &read, const std::string &name) {
+    grammar::Rules rules;
+    const uint32_t root = rules.add("root");
+    grammar::Expression whole = read(rules);
+    rules.expressions[root] = std::move(whole);
+    return made_of(rules, name);
+}
+
 } // namespace
 
 Grammar Grammar::json_schema(std::string_view schema, const std::string &name) {
-    return made_of(grammar::read_json_schema(schema, name), name);
+    return made_of([&](grammar::Rules &rules) { return grammar::add_json_schema(rules, schema, name); }, name);
 }
 
-Grammar Grammar::json_object() { return made_of(grammar::any_json_object(), "JSON object"); }
+Grammar Grammar::json_object() { return made_of(grammar::add_json_object, "JSON object"); }
 
 Grammar Grammar::regex(std::string_view pattern, const std::string &name) {
-    grammar::Rules rules;
-    (void)rules.add("root", grammar::read_regex(pattern, name, grammar::Match::whole));
-    return made_of(rules, name);
+    return made_of([&](grammar::Rules &) { return grammar::read_regex(pattern, name, grammar::Match::whole); }, name);
 }
 
 Grammar Grammar::gbnf(std::string_view text, const std::string &name) {

@@ -88,15 +88,10 @@ json::Bounds bounds_of(const All &all) {
 
 class Schema {
   public:
-    Schema(std::string_view text, const std::string &name) : text_(text, name), root_(text_.root()) {}
+    Schema(std::string_view text, const std::string &name, Rules &rules)
+        : text_(text, name), root_(text_.root()), rules_(rules), any_(json::add_any_value(rules)) {}
 
-    Rules read() {
-        (void)rules_.add("root");
-        any_ = json::add_any_value(rules_);
-        Expression root = of(root_); // adds rules
-        rules_.expressions[0] = std::move(root);
-        return std::move(rules_);
-    }
+    Expression read() { return of(root_); }
 
   private:
     Expression of(const JsonView &schema) {
@@ -389,20 +384,17 @@ class Schema {
 
     JsonText text_;
     JsonView root_;
-    Rules rules_;
-    json::AnyValue any_{};
+    Rules &rules_;
+    json::AnyValue any_;
     std::map<std::string, uint32_t> numbers_; // of rules, by the places of their schemas
 };
 
 } // namespace
 
-Rules read_json_schema(std::string_view schema, const std::string &name) { return Schema(schema, name).read(); }
-
-Rules any_json_object() {
-    Rules out;
-    (void)out.add("root");
-    out.expressions[0] = rule(json::add_any_value(out).object);
-    return out;
+Expression add_json_schema(Rules &rules, std::string_view schema, const std::string &name) {
+    return Schema(schema, name, rules).read();
 }
+
+Expression add_json_object(Rules &rules) { return rule(json::add_any_value(rules).object); }
 
 } // namespace lamina::grammar

@@ -9,7 +9,8 @@
 
 namespace lamina::grammar {
 
-// The notation of llama.cpp (grammars/README.md there): rules such as "root ::= [a-z]+ ("," root)?".
+// The notation of llama.cpp (grammars/README.md there): rules such as "root ::= [a-z]+ ("," root)?"; and as llguidance
+// has it, %json followed by a schema.
 [[nodiscard]] Rules read_gbnf(std::string_view text, const std::string &name);
 
 // A regular expression as ECMAScript and Python have them in common, without lookaround, backreferences and word
@@ -17,9 +18,8 @@ namespace lamina::grammar {
 enum class Match { whole, part };
 [[nodiscard]] Expression read_regex(std::string_view pattern, const std::string &name, Match match);
 
-// JSON that a schema accepts; docs/grammars.md lists the keywords.
-[[nodiscard]] Rules read_json_schema(std::string_view schema, const std::string &name);
-// Any JSON object.
-[[nodiscard]] Rules any_json_object();
+// JSON that a schema accepts, or any object; docs/grammars.md lists the keywords. Adds rules.
+[[nodiscard]] Expression add_json_schema(Rules &rules, std::string_view schema, const std::string &name);
+[[nodiscard]] Expression add_json_object(Rules &rules);
 
 } // namespace lamina::grammar

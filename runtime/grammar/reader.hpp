@@ -71,12 +71,14 @@ class Reader {
 
     [[noreturn]] void fail(const std::string &what) const { fail_at(at_, what + ", found " + found()); }
     [[noreturn]] void fail_at(size_t position, const std::string &what) const {
+        throw Error(ErrorCode::input, name_ + ": " + place_of(position) + ": " + what);
+    }
+    [[nodiscard]] std::string place_of(size_t position) const {
         const std::string_view before = text_.substr(0, position);
         const auto line = static_cast<size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
         const size_t begin = before.rfind('\n') + 1; // 0 if there is none
         const size_t column = count_characters(before.substr(begin, first_invalid_utf8(before.substr(begin)))) + 1;
-        throw Error(ErrorCode::input,
-                    name_ + ": line " + std::to_string(line) + ", column " + std::to_string(column) + ": " + what);
+        return "line " + std::to_string(line) + ", column " + std::to_string(column);
     }
 
   private:

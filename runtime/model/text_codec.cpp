@@ -20,7 +20,7 @@ class SplitCodec final : public TextCodec {
     [[nodiscard]] std::string decode(std::span<const int32_t> ids) const override {
         return vocabulary_.decode(ids, separator());
     }
-    [[nodiscard]] std::unique_ptr<TextStream> stream() const override { return std::make_unique<Stream>(*this); }
+    [[nodiscard]] std::unique_ptr<TextStream> stream(bool) const override { return std::make_unique<Stream>(*this); }
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const override { return vocabulary_.id(token); }
     [[nodiscard]] std::string token(int32_t id) const override {
         return id >= 0 && static_cast<size_t>(id) < size() ? vocabulary_.token(id) : "";
@@ -30,7 +30,7 @@ class SplitCodec final : public TextCodec {
     [[nodiscard]] bool lowercase() const override { return lowercase_; }
 
   protected:
-    [[nodiscard]] std::vector<std::string> bytes(bool first) const override {
+    [[nodiscard]] std::vector<std::string> bytes(bool first, bool) const override {
         std::vector<std::string> out = vocabulary_.tokens();
         for (std::string &token : out)
             if (!first) token.insert(0, separator());
@@ -69,21 +69,23 @@ class TokenizerCodec final : public TextCodec {
         return tokenizer_.encode(text, {.add_special_tokens = special}).ids;
     }
     [[nodiscard]] std::string decode(std::span<const int32_t> ids) const override { return tokenizer_.decode(ids); }
-    [[nodiscard]] std::unique_ptr<TextStream> stream() const override { return std::make_unique<Stream>(tokenizer_); }
+    [[nodiscard]] std::unique_ptr<TextStream> stream(bool special) const override {
+        return std::make_unique<Stream>(tokenizer_, special);
+    }
     [[nodiscard]] std::optional<int32_t> id(std::string_view token) const override { return tokenizer_.id(token); }
     [[nodiscard]] std::string token(int32_t id) const override { return tokenizer_.token(id).value_or(""); }
     [[nodiscard]] size_t size() const override { return tokenizer_.size(); }
     [[nodiscard]] Split split() const override { return Split::tokenizer; }
 
   protected:
-    [[nodiscard]] std::vector<std::string> bytes(bool first) const override {
-        return tokenizer::token_bytes(tokenizer_, first);
+    [[nodiscard]] std::vector<std::string> bytes(bool first, bool special) const override {
+        return tokenizer::token_bytes(tokenizer_, first, special);
     }
 
   private:
     class Stream final : public TextStream {
       public:
-        explicit Stream(const Tokenizer &tokenizer) : decoder_(tokenizer) {}
+        Stream(const Tokenizer &tokenizer, bool special) : decoder_(tokenizer, !special) {}
         std::string push(int32_t id) override { return decoder_.push(id); }
         std::string finish() override { return decoder_.finish(); }
 
@@ -96,10 +98,10 @@ class TokenizerCodec final : public TextCodec {
 
 } // namespace
 
-std::shared_ptr<const grammar::TokenTrie> TextCodec::tokens(bool first) const {
+std::shared_ptr<const grammar::TokenTrie> TextCodec::tokens(bool first, bool special) const {
     const std::lock_guard lock(mutex_);
-    auto &trie = tokens_.at(first ? 1 : 0);
-    if (!trie) trie = std::make_shared<const grammar::TokenTrie>(bytes(first));
+    auto &trie = tokens_.at((first ? 1 : 0) + (special ? 2 : 0));
+    if (!trie) trie = std::make_shared<const grammar::TokenTrie>(bytes(first, special));
     return trie;
 }
 

@@ -36,27 +36,29 @@ class TextCodec {
     // `special`: add the special tokens around a text. Throws Error(input) if a part of the text has no token.
     [[nodiscard]] virtual Ids encode(std::string_view text, bool special) const = 0;
     [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids) const = 0; // without special tokens
-    [[nodiscard]] virtual std::unique_ptr<TextStream> stream() const = 0;
+    // `special`: with special tokens.
+    [[nodiscard]] virtual std::unique_ptr<TextStream> stream(bool special) const = 0;
     [[nodiscard]] virtual std::optional<int32_t> id(std::string_view token) const = 0;
     [[nodiscard]] virtual std::string token(int32_t id) const = 0; // "" for an unused id
     [[nodiscard]] virtual size_t size() const = 0;                 // one more than the highest id
     [[nodiscard]] virtual Split split() const = 0;
     [[nodiscard]] virtual bool lowercase() const { return false; } // whether ASCII letters are lowercased first
 
-    // The bytes that each token adds to a text: as its first one, or behind others. Made once.
-    [[nodiscard]] std::shared_ptr<const grammar::TokenTrie> tokens(bool first) const;
+    // The bytes that each token adds to a text: as its first one, or behind others; with those of special tokens, or
+    // without. Made once.
+    [[nodiscard]] std::shared_ptr<const grammar::TokenTrie> tokens(bool first, bool special) const;
 
     [[nodiscard]] const std::string &file() const { return file_; } // in the model folder
 
   protected:
     explicit TextCodec(std::string file) : file_(std::move(file)) {}
 
-    [[nodiscard]] virtual std::vector<std::string> bytes(bool first) const = 0; // by id; empty: no text
+    [[nodiscard]] virtual std::vector<std::string> bytes(bool first, bool special) const = 0; // by id; empty: no text
 
   private:
     std::string file_;
     mutable std::mutex mutex_;
-    mutable std::array<std::shared_ptr<const grammar::TokenTrie>, 2> tokens_; // behind others, and as the first
+    mutable std::array<std::shared_ptr<const grammar::TokenTrie>, 4> tokens_;
 };
 
 // One token for each character (a code point), or for each word between spaces.

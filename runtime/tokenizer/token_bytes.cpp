@@ -32,7 +32,7 @@ std::optional<std::string> bytes_of(std::string_view token) {
 
 // A decoder is a function of texts, in which half a character is lost. So tokens that are written as bytes are
 // recognized by what the decoder makes of two that are known; of all others, it gives the text itself.
-std::vector<std::string> token_bytes(const Tokenizer &tokenizer, bool first) {
+std::vector<std::string> token_bytes(const Tokenizer &tokenizer, bool first, bool special) {
     const Decoder &decoder = tokenizer.parts().decoder;
     const bool byte_level = decoded(decoder, {"\u00c3", "\u00a9"}) == "\u00e9";
     const bool byte_tokens = decoded(decoder, {byte_token('\n')}) == "\n";
@@ -42,7 +42,7 @@ std::vector<std::string> token_bytes(const Tokenizer &tokenizer, bool first) {
     for (size_t i = 0; i < out.size(); ++i) {
         const auto id = static_cast<int32_t>(i);
         const std::optional<std::string> token = tokenizer.token(id);
-        if (!token || tokenizer.is_special(id)) continue;
+        if (!token || (!special && tokenizer.is_special(id))) continue;
         if (byte_level) {
             out[i] = bytes_of(*token).value_or(*token);
         } else if (const auto byte = byte_tokens ? byte_of_token(*token) : std::nullopt) {

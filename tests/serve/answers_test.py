@@ -160,6 +160,85 @@ class Answers(unittest.TestCase):
             text = self.spell("/v1/completions", structured_outputs=how)[2]["choices"][0]["text"]
             self.assertRegex(text, pattern)
 
+    tools = [{"type": "function", "function": {
+                  "name": "weather", "description": "The weather of a city.", "strict": True,
+                  "parameters": {"type": "object", "properties": {"city": {"type": "string", "maxLength": 9},
+                                                                  "unit": {"enum": ["c", "f"]}},
+                                 "required": ["city", "unit"], "additionalProperties": False}}},
+             {"type": "function", "function": {"name": "time"}}]
+
+    def expect_calls(self, calls):
+        for call in calls:
+            self.assertEqual(call["type"], "function")
+            self.assertRegex(call["id"], "^[0-9a-z]{9}$")
+            arguments = json.loads(call["function"]["arguments"])
+            self.assertIn(call["function"]["name"], ["weather", "time"])
+            if call["function"]["name"] == "weather":
+                self.assertEqual(list(arguments), ["city", "unit"])
+                self.assertIn(arguments["unit"], ["c", "f"])
+
+    def test_call_tools_as_these_want_it(self):
+        weather = {"type": "function", "function": {"name": "weather"}}
+        for choice in ["required", weather]:
+            for seed in range(4):
+                more = {"tools": self.tools[:1], "tool_choice": choice, "seed": seed, "max_tokens": 600}
+                choices = self.spell(**more)[2]["choices"]
+                message = choices[0]["message"]
+                if choices[0]["finish_reason"] == "length": # one call after the other
+                    continue
+                self.assertEqual(choices[0]["finish_reason"], "tool_calls")
+                self.assertIsNone(message["content"])
+                self.expect_calls(message["tool_calls"])
+                if choice == weather:
+                    self.assertEqual(len(message["tool_calls"]), 1)
+                self.check_stream(message, more)
+                history = [{"role": "user", "content": "who?"}, message,
+                           *({"role": "tool", "tool_call_id": call["id"], "content": "21"} for call in message["tool_calls"])]
+                self.assertEqual(self.spell(messages=history, tools=self.tools, max_tokens=5)[0], 200)
+
+    def check_stream(self, message, more):
+        """Events add up to the same message."""
+        events = self.events("/v1/chat/completions", {"model": "spelling", "messages": [{"role": "user", "content": "who?"}],
+                                                      "temperature": 1, **more})
+        calls = []
+        for delta in [event["choices"][0]["delta"] for event in events]:
+            self.assertFalse(delta.get("content"))
+            for call in delta.get("tool_calls", []):
+                if call["index"] == len(calls):
+                    calls.append({"function": {"name": call["function"]["name"], "arguments": ""}})
+                calls[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+        self.assertEqual(calls, [{"function": call["function"]} for call in message["tool_calls"]])
+        self.assertEqual(events[-1]["choices"][0]["finish_reason"], "tool_calls")
+
+    def test_may_call_tools_or_not(self):
+        for seed in range(6):
+            message = self.spell(tools=self.tools, seed=seed, max_tokens=200)[2]["choices"][0]["message"]
+            if "tool_calls" not in message:
+                self.assertIsInstance(message["content"], str)
+        same = [self.spell(seed=3, **more)[2]["choices"][0]["message"] for more in
+                [{}, {"tools": self.tools, "tool_choice": "none"}, {"tools": []}]]
+        self.assertEqual(same[0], same[1])
+        self.assertEqual(same[0], same[2])
+
+    def test_have_thoughts_apart(self):
+        message = self.spell(chat_template_kwargs={"think": True}, max_tokens=80)[2]["choices"][0]["message"]
+        self.assertGreater(len(message["reasoning_content"]), 20) # it does not end
+        self.assertEqual(message["content"], "")
+        events = self.events("/v1/chat/completions", {
+            "model": "spelling", "messages": [{"role": "user", "content": "who?"}], "max_tokens": 80, "temperature": 1,
+            "seed": 3, "chat_template_kwargs": {"think": True}})
+        thought = "".join(each["choices"][0]["delta"].get("reasoning_content", "") for each in events)
+        self.assertEqual(thought, message["reasoning_content"])
+
+    def test_of_tools_that_are_wrong_are_refused(self):
+        for more, words in [({"model": "llama"}, "the chat template of llama takes none"),
+                            ({"tool_choice": "any"}, "/tool_choice: expected"),
+                            ({"response_format": {"type": "json_object"}}, "/tools: cannot be used with"),
+                            ({"chat_template_kwargs": {"tools": []}}, "/chat_template_kwargs/tools: expected as a field")]:
+            status, _, body = self.spell(**{"tools": self.tools, **more})
+            self.assertEqual(status, 400, body)
+            self.assertIn(words, body["error"]["message"])
+
     def test_of_grammars_that_are_wrong_are_refused(self):
         def schema(what):
             return {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": what}}}

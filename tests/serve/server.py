@@ -101,9 +101,9 @@ def talking(folder, change=None):
 
 
 def spelling(folder):
-    """A talking Llama whose tokens are characters, enough of them for JSON."""
+    """A talking Llama whose tokens are characters, enough of them for JSON. It calls tools as Hermes and Qwen do."""
     talking(folder, {"max_position_embeddings": 1000})
-    characters = '\n {}[]":,.-/\\é' + "0123456789" + "abcdefghijklmnoprstuvwxy" # there is no room for all letters
+    characters = '\n {}[]":,.-_/<>\\é' + "0123456789" + "abcdefghijklmnorstuvwxy" # there is no room for more
     tokens = ["<unk>", "<s>", "</s>", *characters]
     special = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     tokenizer = {"version": "1.0", "added_tokens": [{"id": i, "content": tokens[i], **special} for i in range(3)],
@@ -112,7 +112,12 @@ def spelling(folder):
                  "decoder": {"type": "Fuse"},
                  "model": {"type": "WordLevel", "vocab": {t: i for i, t in enumerate(tokens)}, "unk_token": "<unk>"}}
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    (folder / "chat_template.jinja").write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    (folder / "chat_template.jinja").write_text("""{% if tools %}tools: {{ tools | tojson }}
+{% endif %}{% for m in messages %}{{ m.role }}: {{ m.content }}{% for call in m.tool_calls %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% if not loop.last %}{{ "\\n" }}{% endif %}{% endfor %}</s>
+{% endfor %}{% if add_generation_prompt %}assistant: {% if think %}<think>
+{% endif %}{% endif %}""")
     return folder
 
 

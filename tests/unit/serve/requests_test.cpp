@@ -119,7 +119,7 @@ TEST_CASE("messages are texts, whole or in parts, by somebody") {
                    (void)chat_request(R"({"model": "m", "messages": [{"role": "user", "content": "a"}],
                                           "tools": [{"type": "function"}]})");
                }),
-               contains("/tools: not supported: expected no such field, or []"));
+               contains("/tools/0: the key 'function' is missing"));
 }
 
 TEST_CASE("what an answer must be is said as OpenAI or as vLLM says it") {
