@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks `lamina serve` with the clients that people use: openai and tritonclient[http], of PyPI.
+"""Asks `lamina serve` with the clients that people use: openai, LangChain and tritonclient[http], of PyPI.
 
 They are installed into a virtual environment in FOLDER the first time. The exit status is 77 if that is impossible,
 unless $LAMINA_REQUIRE_CLIENTS is set.
@@ -11,12 +11,13 @@ import tempfile
 from typing import Literal
 
 lamina, environment = sys.argv[1], pathlib.Path(sys.argv[2])
-packages = ["openai==3.54.0", "tritonclient[http]==2.73.0"]
+packages = ["openai==3.54.0", "tritonclient[http]==2.73.0", "langchain-openai==1.7.4"]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import pip_environment  # noqa: E402
 
 pip_environment.enter(environment, packages)
 
+import langchain_openai  # noqa: E402
 import numpy  # noqa: E402
 import openai  # noqa: E402
 import pydantic  # noqa: E402
@@ -68,6 +69,35 @@ def check_openai(server, models):
         pass
 
 
+class weather(pydantic.BaseModel):  # the model has no capital letters
+    """The weather of a city."""
+
+    city: str = pydantic.Field(max_length=8)
+    unit: Literal["c", "f"]
+
+
+def check_tools(server):
+    client = openai.OpenAI(base_url=server.url + "/v1", api_key="secret", max_retries=0)
+    asked = {"model": "spelling", "messages": [{"role": "user", "content": "who?"}], "temperature": 1, "seed": 3,
+             "max_completion_tokens": 300, "tools": [openai.pydantic_function_tool(weather)],
+             "tool_choice": {"type": "function", "function": {"name": "weather"}}}
+    found = client.chat.completions.parse(**asked).choices[0]
+    assert found.finish_reason == "tool_calls", found
+    assert isinstance(found.message.tool_calls[0].function.parsed_arguments, weather)
+    with client.chat.completions.stream(**asked) as stream:
+        for _ in stream:
+            pass
+        streamed = stream.get_final_completion().choices[0].message
+    assert streamed.tool_calls[0].function.parsed_arguments == found.message.tool_calls[0].function.parsed_arguments
+
+    model = langchain_openai.ChatOpenAI(model="spelling", base_url=server.url + "/v1", api_key="secret", temperature=1,
+                                        seed=3, max_completion_tokens=300, max_retries=0)
+    called = model.bind_tools([weather], tool_choice="weather").invoke("who?")
+    assert called.tool_calls[0]["name"] == "weather" and weather(**called.tool_calls[0]["args"])
+    for method in ["json_schema", "function_calling"]:
+        assert isinstance(model.with_structured_output(weather, method=method).invoke("who?"), weather)
+
+
 def check_tritonclient(server):
     client = tritonclient.http.InferenceServerClient(server.url.removeprefix("http://"))
     key = {"Authorization": "Bearer secret"}
@@ -103,5 +133,6 @@ with tempfile.TemporaryDirectory() as folder:
             "spelling": spelling(pathlib.Path(folder) / "spelling")}
     with Server(lamina, made.values(), "--api-key", "secret") as running:
         check_openai(running, made)
+        check_tools(running)
         check_tritonclient(running)
-print(f"openai {openai.__version__} and tritonclient agree with the command")
+print(f"openai {openai.__version__}, LangChain and tritonclient agree with the command")
