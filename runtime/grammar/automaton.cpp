@@ -9,7 +9,7 @@
 namespace lamina::grammar {
 namespace {
 
-constexpr size_t most_positions = 20'000; // of a place
+constexpr size_t most_positions = 5000; // of a place
 
 uint64_t key_of(uint32_t state, uint32_t calls) { return uint64_t{state} << 32 | calls; }
 
@@ -78,6 +78,7 @@ uint32_t Automaton::number_of(std::vector<Position> &reached) {
         else
             add(calls_[calls].state, calls_[calls].calls);
     }
+    work_ += reached.size();
     std::ranges::sort(place.positions, {}, [](const Position &p) { return key_of(p.state, p.calls); });
     uint64_t hash = place.may_end ? 1 : 0;
     for (const Position &p : place.positions) hash = (hash ^ key_of(p.state, p.calls)) * 0xD6E8FEB86659FD93u;

@@ -28,6 +28,7 @@ class Automaton {
     [[nodiscard]] bool may_go_on(uint32_t at) const { return !places_[at].positions.empty(); }
     // The byte that must follow; nothing where there is a choice, or where the text may end.
     [[nodiscard]] std::optional<uint8_t> only_byte(uint32_t at) const;
+    [[nodiscard]] size_t work() const { return work_; }   // positions that have been looked at so far
     [[nodiscard]] size_t bytes() const { return bytes_; } // of memory, about
 
   private:
@@ -55,7 +56,7 @@ class Automaton {
     std::vector<Position> calls_;
     std::unordered_map<uint64_t, uint32_t, Hash> call_numbers_;
     std::unordered_multimap<uint64_t, uint32_t, Hash> numbers_; // of places, by the hash of what they hold
-    size_t bytes_ = 0;
+    size_t bytes_ = 0, work_ = 0;
 };
 
 } // namespace lamina::grammar

@@ -1,10 +1,13 @@
 #include "grammar/constraint.hpp"
 
+#include <lamina/error.hpp>
+
 namespace lamina::grammar {
 namespace {
 
 constexpr size_t most_bytes = 16u << 20; // of an automaton, and of sets
 constexpr size_t most_forced = 1024;     // bytes at a time
+constexpr size_t most_work = 4'000'000;  // of a set, which takes less than a second
 
 } // namespace
 
@@ -64,9 +67,13 @@ std::shared_ptr<const TokenSet> Constraint::find(uint32_t at, const TokenTrie &t
     path_.assign(trie.longest() + 1, Automaton::nowhere);
     path_[0] = at;
     const std::vector<TokenTrie::Node> &nodes = trie.nodes();
+    const size_t before = automaton_.work();
     for (size_t i = 0; i < nodes.size();) {
         const TokenTrie::Node &node = nodes[i];
         const uint32_t to = automaton_.step(path_[node.depth - 1], node.byte);
+        if (automaton_.work() - before > most_work)
+            throw Error(ErrorCode::input,
+                        "the grammar takes too long: expected one with fewer choices that begin alike");
         if (to == Automaton::nowhere) {
             i = node.end;
             continue;

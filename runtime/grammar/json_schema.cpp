@@ -6,6 +6,8 @@
 
 #include "base/json_reader.hpp"
 
+#include <lamina/error.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

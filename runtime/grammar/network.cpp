@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bitset>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -32,8 +31,10 @@ class Builder {
 
     Network build() {
         for (const Expression &e : rules_.expressions) begin_rule(e);
-        for (size_t r = 0; r < expressions_.size(); ++r) // grows: parts that are repeated become rules
+        for (uint32_t r = 0; r < expressions_.size(); ++r) { // grows: parts that are repeated become rules
+            owner_ = r;
             connect(ranges_[r].first, *expressions_[r], ranges_[r].second);
+        }
         keep_what_ends();
         refuse_left_recursion();
         mark_tails();
@@ -49,6 +50,7 @@ class Builder {
             fail("too large: it needs more than " + std::to_string(most_states) +
                  " states; expected fewer or shorter repetitions");
         out_.states.emplace_back();
+        owners_.push_back(owner_);
         return static_cast<uint32_t>(out_.states.size() - 1);
     }
     State &at(uint32_t state) { return out_.states[state]; }
@@ -56,6 +58,7 @@ class Builder {
     size_t begin_rule(const Expression &e) {
         const uint32_t first = add_state(), last = add_state();
         at(last).end = true;
+        owners_[first] = owners_[last] = static_cast<uint32_t>(ranges_.size());
         ranges_.emplace_back(first, last);
         expressions_.push_back(&e);
         return ranges_.size() - 1;
@@ -163,18 +166,28 @@ class Builder {
         }
     }
 
-    // Which states lead to the end of their rule. A call does if its rule ends and what follows does.
+    // Which states lead to the end of their rule, from these ends on. A call does if its rule ends and what follows
+    // does.
     void keep_what_ends() {
+        const std::vector<std::vector<uint32_t>> before = states_before();
         std::vector<bool> ends(out_.states.size());
-        for (bool changed = true; changed;) {
-            changed = false;
-            for (size_t i = out_.states.size(); i-- > 0;) {
-                const State &s = out_.states[i];
-                if (ends[i]) continue;
-                ends[i] = s.end || std::ranges::any_of(s.edges, [&](const auto &e) { return ends[e.to]; }) ||
-                          std::ranges::any_of(s.jumps, [&](uint32_t to) { return ends[to]; }) ||
-                          std::ranges::any_of(s.calls, [&](const auto &c) { return ends[c.begin] && ends[c.back]; });
-                changed = changed || ends[i];
+        std::vector<uint32_t> open;
+        const auto add = [&](uint32_t state) {
+            if (!ends[state]) open.push_back(state);
+            ends[state] = true;
+        };
+        for (const auto &[first, last] : ranges_) add(last);
+        while (!open.empty()) {
+            const uint32_t state = open.back();
+            open.pop_back();
+            for (const uint32_t from : before[state]) {
+                if (ends[from]) continue;
+                const State &s = at(from);
+                const bool directly = std::ranges::any_of(s.edges, [&](const auto &e) { return e.to == state; }) ||
+                                      std::ranges::count(s.jumps, state) != 0;
+                if (directly ||
+                    std::ranges::any_of(s.calls, [&](const auto &c) { return ends[c.begin] && ends[c.back]; }))
+                    add(from);
             }
         }
         if (!ends[0]) fail("there is no text that it matches");
@@ -185,61 +198,72 @@ class Builder {
         }
     }
 
-    // Where a text may be that has taken no byte since the state, with calls of rules that may be empty passed over.
-    std::vector<uint32_t> without_bytes(uint32_t from, const std::vector<bool> &empty) const {
-        std::vector<uint32_t> out{from};
-        std::vector<bool> &seen = seen_;
-        seen.resize(out_.states.size());
-        seen[from] = true;
-        const auto visit = [&](uint32_t state) {
-            if (!seen[state]) out.push_back(state);
-            seen[state] = true;
-        };
-        for (size_t i = 0; i < out.size(); ++i) {
-            const State &s = out_.states[out[i]];
-            for (const uint32_t to : s.jumps) visit(to);
-            for (const Network::Call &c : s.calls)
-                if (empty[rule_at(c.begin)]) visit(c.back);
+    // By state, those from which an edge, a jump or a call leads to it.
+    [[nodiscard]] std::vector<std::vector<uint32_t>> states_before() const {
+        std::vector<std::vector<uint32_t>> out(out_.states.size());
+        for (uint32_t i = 0; i < out_.states.size(); ++i) {
+            const State &s = out_.states[i];
+            for (const Network::Edge &e : s.edges) out[e.to].push_back(i);
+            for (const uint32_t to : s.jumps) out[to].push_back(i);
+            for (const Network::Call &c : s.calls) out[c.begin].push_back(i), out[c.back].push_back(i);
         }
-        for (const uint32_t state : out) seen[state] = false;
         return out;
     }
-    [[nodiscard]] size_t rule_at(uint32_t begin) const { return numbers_.at(begin); }
+
+    // The states that a text may be at before its first byte, within the rule where it begins: from their beginnings
+    // on, and behind calls of rules that may be empty.
+    [[nodiscard]] std::vector<bool> before_bytes() const {
+        std::vector<bool> reached(out_.states.size()), empty(ranges_.size());
+        std::vector<std::vector<std::pair<uint32_t, uint32_t>>> called(ranges_.size()); // from where, and back to where
+        for (uint32_t i = 0; i < out_.states.size(); ++i)
+            for (const Network::Call &c : out_.states[i].calls) called[owners_[c.begin]].emplace_back(i, c.back);
+        std::vector<uint32_t> open;
+        const auto add = [&](uint32_t state) {
+            if (!reached[state]) open.push_back(state);
+            reached[state] = true;
+        };
+        for (const auto &[first, last] : ranges_) add(first);
+        while (!open.empty()) {
+            const uint32_t state = open.back();
+            open.pop_back();
+            const State &s = out_.states[state];
+            for (const uint32_t to : s.jumps) add(to);
+            for (const Network::Call &c : s.calls)
+                if (empty[owners_[c.begin]]) add(c.back);
+            if (!s.end) continue;
+            empty[owners_[state]] = true;
+            for (const auto &[from, back] : called[owners_[state]])
+                if (reached[from]) add(back);
+        }
+        return reached;
+    }
 
     // A text would go on calling rules without end.
     void refuse_left_recursion() {
-        for (size_t r = 0; r < ranges_.size(); ++r) numbers_.emplace(ranges_[r].first, r);
-        std::vector<bool> empty(ranges_.size());
-        for (bool changed = true; changed;) {
-            changed = false;
-            for (size_t r = 0; r < ranges_.size(); ++r)
-                if (!empty[r] && std::ranges::count(without_bytes(ranges_[r].first, empty), ranges_[r].second) != 0)
-                    empty[r] = changed = true;
-        }
+        const std::vector<bool> reached = before_bytes();
+        std::vector<std::vector<uint32_t>> begins(ranges_.size()); // by rule: with which rules it may begin
+        for (uint32_t i = 0; i < out_.states.size(); ++i)
+            for (const Network::Call &c : out_.states[i].calls)
+                if (reached[i]) begins[owners_[i]].push_back(owners_[c.begin]);
         enum class Seen { no, open, done };
         std::vector<Seen> seen(ranges_.size(), Seen::no);
-        std::vector<std::pair<size_t, std::vector<size_t>>> open; // rules, and which rules they may begin with
-        const auto enter = [&](size_t rule) {
-            seen[rule] = Seen::open;
-            open.push_back({rule, {}});
-            for (const uint32_t state : without_bytes(ranges_[rule].first, empty))
-                for (const Network::Call &c : out_.states[state].calls) open.back().second.push_back(rule_at(c.begin));
-        };
-        for (size_t r = 0; r < ranges_.size(); ++r) {
-            if (seen[r] == Seen::no) enter(r);
+        std::vector<uint32_t> open;
+        for (uint32_t r = 0; r < ranges_.size(); ++r) {
+            if (seen[r] == Seen::no) open.push_back(r);
             while (!open.empty()) {
-                auto &[rule, next] = open.back();
-                if (next.empty()) {
+                const uint32_t rule = open.back();
+                seen[rule] = Seen::open;
+                if (begins[rule].empty()) {
                     seen[rule] = Seen::done;
                     open.pop_back();
                     continue;
                 }
-                const size_t called = next.back();
-                next.pop_back();
-                if (seen[called] == Seen::open)
-                    fail("the rule " + in_quotes(name_of(called)) + " begins with itself; expected one that repeats " +
-                         "at its end, as in: list ::= item list?");
-                if (seen[called] == Seen::no) enter(called);
+                const uint32_t next = begins[rule].back();
+                begins[rule].pop_back();
+                if (seen[next] == Seen::open)
+                    fail("the rule " + in_quotes(name_of(next)) + " begins with itself; expected one that repeats at " +
+                         "its end, as in: list ::= item list?");
+                if (seen[next] == Seen::no) open.push_back(next);
             }
         }
     }
@@ -248,13 +272,20 @@ class Builder {
     }
 
     void mark_tails() {
-        for (bool changed = true; changed;) {
-            changed = false;
-            for (State &s : out_.states) {
-                if (s.tail || !s.edges.empty() || !s.calls.empty()) continue;
-                s.tail = s.end ||
-                         (!s.jumps.empty() && std::ranges::all_of(s.jumps, [&](uint32_t to) { return at(to).tail; }));
-                changed = changed || s.tail;
+        const std::vector<std::vector<uint32_t>> before = states_before();
+        std::vector<size_t> others(out_.states.size()); // jumps to states that are no tails
+        std::vector<uint32_t> open;
+        for (uint32_t i = 0; i < out_.states.size(); ++i) {
+            others[i] = out_.states[i].jumps.size();
+            if (out_.states[i].end) open.push_back(i);
+        }
+        while (!open.empty()) {
+            const uint32_t state = open.back();
+            open.pop_back();
+            at(state).tail = true;
+            for (const uint32_t from : before[state]) {
+                const State &s = at(from);
+                if (s.edges.empty() && s.calls.empty() && !s.tail && --others[from] == 0) open.push_back(from);
             }
         }
     }
@@ -276,8 +307,8 @@ class Builder {
     Network out_;
     std::vector<std::pair<uint32_t, uint32_t>> ranges_; // by rule: its first state and its end
     std::vector<const Expression *> expressions_;
-    std::map<uint32_t, size_t> numbers_; // of rules by their first states
-    mutable std::vector<bool> seen_;
+    std::vector<uint32_t> owners_; // of states: their rules
+    uint32_t owner_ = 0;           // of those that are added
 };
 
 } // namespace
