@@ -75,6 +75,7 @@ const std::vector<Api::Route> &Api::routes() {
         {"POST", "/v1/chat/completions", &Api::chat_completions, key, work, texts},
         {"POST", "/v1/embeddings", &Api::embeddings, key, work, texts},
         {"POST", "/v1/rerank", &Api::rerank, key, work, texts},
+        {"POST", "/v1/score", &Api::score, key, work, texts},
         {"POST", "/v1/audio/transcriptions", &Api::transcriptions, key, work},
         {"GET", "/v2", &Api::server_metadata},
         {"GET", "/v2/health/live", &Api::live, open, glance},

@@ -6,6 +6,7 @@
 #include "gate.hpp"
 #include "http.hpp"
 #include "metrics.hpp"
+#include "rerank_request.hpp"
 
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
@@ -88,7 +89,14 @@ class Api {
     [[nodiscard]] Json as_json(const Engine &engine) const;
 
     // ---- In rerank_api.cpp ----
+    struct Ranked {
+        RerankRequest request;
+        std::vector<double> scores; // of its documents, in their order
+        size_t tokens;
+    };
+    [[nodiscard]] Ranked ranked(const Call &call, RerankRequest request, const std::string &field);
     [[nodiscard]] Response rerank(const Call &call);
+    [[nodiscard]] Response score(const Call &call);
 
     // ---- In openai_answers.cpp ----
     struct Writing;

@@ -4,13 +4,47 @@
 #include "route.hpp"
 #include "tokens.hpp"
 
+#include <cmath>
+#include <span>
+#include <vector>
+
 namespace lamina::serve {
+namespace {
+
+// The first values of each vector, for models that are trained so that these are enough (Matryoshka: Kusupati et al.,
+// arXiv:2205.13147). Vectors of length 1 have it again.
+Tensor shortened(const Tensor &vectors, int64_t width) {
+    const auto count = static_cast<size_t>(vectors.shape()[0]), all = static_cast<size_t>(vectors.shape()[1]);
+    if (static_cast<size_t>(width) > all)
+        throw Refusal(400,
+                      "request: /dimensions: expected at most " + std::to_string(all) +
+                          ", which this model gives, found " + std::to_string(width),
+                      "dimensions");
+    Tensor out({DType::f32, {vectors.shape()[0], width}});
+    const auto length = [](std::span<const float> vector) {
+        double sum = 0;
+        for (const float v : vector) sum += double{v} * v;
+        return std::sqrt(sum);
+    };
+    for (size_t i = 0; i < count; ++i) {
+        const std::span<const float> from = vectors.f32().subspan(i * all, all);
+        const std::span<const float> first = from.first(static_cast<size_t>(width));
+        const double kept = length(first);
+        const double factor = std::abs(length(from) - 1) < 1e-3 && kept > 0 ? 1 / kept : 1;
+        for (size_t k = 0; k < first.size(); ++k)
+            out.f32()[i * first.size() + k] = static_cast<float>(first[k] * factor);
+    }
+    return out;
+}
+
+} // namespace
+
 Json endpoints_of(const Engine &engine) {
     Json out = Json::array();
     if (engine.converses()) out.push_back("/v1/chat/completions");
     if (engine.writes()) out.push_back("/v1/completions");
     if (engine.embeds()) out.push_back("/v1/embeddings");
-    if (engine.ranks()) out.push_back("/v1/rerank");
+    if (engine.ranks()) out.push_back("/v1/rerank"), out.push_back("/v1/score");
     if (engine.transcribes()) out.push_back("/v1/audio/transcriptions");
     return out;
 }
@@ -44,12 +78,7 @@ Response Api::embeddings(const Call &call) {
     engine.submit(work);
     await(*work, call.request);
     metrics_.tokens(engine.name(), tokens, 0);
-    const int64_t width = work->vectors.shape().at(1);
-    if (request.width && *request.width != width)
-        throw Refusal(400,
-                      "request: /dimensions: expected " + std::to_string(width) + ", which this model gives, found " +
-                          std::to_string(*request.width),
-                      "dimensions");
+    if (request.width) work->vectors = shortened(work->vectors, *request.width);
     constexpr size_t of_value = 64; // bytes: as a number, and as the text that the number becomes
     const auto memory = json_memory_.take(of_value * work->vectors.bytes().size() / sizeof(float));
     return {.body = embeddings_json(request.model, work->vectors, request.base64, tokens)};

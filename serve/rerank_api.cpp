@@ -1,19 +1,18 @@
-// What answers /v1/rerank.
+// What answers /v1/rerank and /v1/score.
 #include "rerank_request.hpp"
 #include "route.hpp"
 #include "tokens.hpp"
 
 namespace lamina::serve {
 
-Response Api::rerank(const Call &call) {
-    RerankRequest request = parsed(call.request.body, rerank_request);
+Api::Ranked Api::ranked(const Call &call, RerankRequest request, const std::string &field) {
     Engine &engine = engine_called(request.model);
     if (!engine.ranks())
         throw Refusal(400,
                       request.model + " does not rank documents, since it does not give one score for two texts; "
                                       "/v1/models says what each model does",
                       "model");
-    const size_t tokens = tokens_of_pairs(engine.model(), request.query, request.documents, "documents");
+    const size_t tokens = tokens_of_pairs(engine.model(), request.query, request.documents, field);
     const auto work = std::make_shared<Ranking>();
     work->owner = call.owner;
     work->query = request.query;
@@ -22,7 +21,17 @@ Response Api::rerank(const Call &call) {
     await(*work, call.request);
     metrics_.tokens(engine.name(), tokens, 0);
     request.documents = std::move(work->documents);
-    return {.body = rerank_json(request, work->scores, tokens)};
+    return {std::move(request), std::move(work->scores), tokens};
+}
+
+Response Api::rerank(const Call &call) {
+    const Ranked found = ranked(call, parsed(call.request.body, rerank_request), "documents");
+    return {.body = rerank_json(found.request, found.scores, found.tokens)};
+}
+
+Response Api::score(const Call &call) {
+    const Ranked found = ranked(call, parsed(call.request.body, score_request), "text_2");
+    return {.body = score_json(found.request, found.scores, found.tokens)};
 }
 
 } // namespace lamina::serve

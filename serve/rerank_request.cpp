@@ -39,6 +39,15 @@ std::vector<size_t> best_first(const std::vector<double> &scores) {
     return out;
 }
 
+std::string query_of(const JsonView &value) {
+    if (value.string().size() > longest_query)
+        value.fail("expected at most " + std::to_string(longest_query) + " bytes, found " +
+                   std::to_string(value.string().size()));
+    return std::string(value.string());
+}
+
+Json usage_of(size_t tokens) { return {{"prompt_tokens", tokens}, {"total_tokens", tokens}}; }
+
 } // namespace
 
 RerankRequest rerank_request(std::string_view body) {
@@ -49,10 +58,7 @@ RerankRequest rerank_request(std::string_view body) {
         {{"model", "query", "documents", "top_n", "return_documents"}, ignored_in_reranking, neutral_in_reranking});
     RerankRequest out;
     out.model = request.at("model").string();
-    out.query = request.at("query").string();
-    if (out.query.size() > longest_query)
-        request.at("query").fail("expected at most " + std::to_string(longest_query) + " bytes, found " +
-                                 std::to_string(out.query.size()));
+    out.query = query_of(request.at("query"));
     const JsonView documents = request.at("documents");
     if (!documents.is_list()) documents.fail("expected a list of texts, found " + documents.description());
     const size_t count = documents.items().size();
@@ -75,10 +81,28 @@ std::string rerank_json(const RerankRequest &request, const std::vector<double> 
         if (request.with_documents) result["document"] = Json{{"text", request.documents[i]}};
         results.push_back(std::move(result));
     }
-    return Json{{"object", "list"},
-                {"model", request.model},
-                {"results", std::move(results)},
-                {"usage", Json{{"prompt_tokens", tokens}, {"total_tokens", tokens}}}}
+    return Json{
+        {"object", "list"}, {"model", request.model}, {"results", std::move(results)}, {"usage", usage_of(tokens)}}
+        .in_one_line();
+}
+
+RerankRequest score_request(std::string_view body) {
+    const JsonText json(body, "request");
+    const JsonView request = json.root();
+    expect_fields(request, {{"model", "text_1", "text_2"}, ignored_in_reranking, neutral_in_reranking});
+    RerankRequest out;
+    out.model = request.at("model").string();
+    out.query = query_of(request.at("text_1"));
+    out.documents = texts_of(request.at("text_2"), most_documents);
+    if (out.documents.empty()) request.at("text_2").fail("expected at least one text");
+    return out;
+}
+
+std::string score_json(const RerankRequest &request, const std::vector<double> &scores, size_t tokens) {
+    Json data = Json::array();
+    for (size_t i = 0; i < scores.size(); ++i)
+        data.push_back({{"index", i}, {"object", "score"}, {"score", scores[i]}});
+    return Json{{"object", "list"}, {"model", request.model}, {"data", std::move(data)}, {"usage", usage_of(tokens)}}
         .in_one_line();
 }
 

@@ -1,5 +1,5 @@
-// Requests of /v1/rerank in the form that Cohere, Jina and llama.cpp share, from text, and what answers them.
-// docs/serving.md lists the fields.
+// Requests of /v1/rerank in the form that Cohere, Jina and llama.cpp share, and of /v1/score in that of vLLM, from
+// text, and what answers them. docs/serving.md lists the fields.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,13 @@ struct RerankRequest {
 // Throws Error(input), with the place in the request, for anything that is wrong or not supported.
 [[nodiscard]] RerankRequest rerank_request(std::string_view body);
 
+// "text_1" as the query and "text_2", a text or several, as documents.
+[[nodiscard]] RerankRequest score_request(std::string_view body);
+
 // Best first. `scores`: of the documents, in their order.
 [[nodiscard]] std::string rerank_json(const RerankRequest &request, const std::vector<double> &scores, size_t tokens);
+
+// In the order of the request.
+[[nodiscard]] std::string score_json(const RerankRequest &request, const std::vector<double> &scores, size_t tokens);
 
 } // namespace lamina::serve

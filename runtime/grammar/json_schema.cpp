@@ -2,6 +2,7 @@
 #include "grammar/json.hpp"
 #include "grammar/languages.hpp"
 #include "grammar/schema.hpp"
+#include "grammar/schema_limits.hpp"
 #include "grammar/string_formats.hpp"
 
 #include "base/json_reader.hpp"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -18,6 +18,9 @@ namespace lamina::grammar {
 namespace {
 
 using schema::All;
+using schema::bounds_of;
+using schema::Lengths;
+using schema::lengths_of;
 using schema::member;
 
 // Keywords that would need more than a grammar.
@@ -40,53 +43,6 @@ constexpr std::array<std::string_view, 19> unsupported{"not",
                                                        "unevaluatedProperties",
                                                        "unevaluatedItems",
                                                        "additionalItems"};
-
-constexpr size_t most_length = 1 << 16; // of texts and lists that have a length
-
-// "minLength" and "maxLength", "minItems" and "maxItems": of all schemas, the narrowest.
-struct Lengths {
-    uint32_t least = 0, most = any_number;
-    [[nodiscard]] bool any() const { return least == 0 && most == any_number; }
-};
-Lengths lengths_of(const All &all, std::string_view least, std::string_view most) {
-    Lengths out;
-    for (const JsonView &schema : all) {
-        if (schema.is_boolean()) continue;
-        const auto read = [&](std::string_view key) {
-            const auto value = member(schema, key);
-            return value ? std::optional(static_cast<uint32_t>(value->integer(0, most_length))) : std::nullopt;
-        };
-        out.least = std::max(out.least, read(least).value_or(0));
-        out.most = std::min(out.most, read(most).value_or(any_number));
-    }
-    return out;
-}
-
-json::Bounds bounds_of(const All &all) {
-    json::Bounds out;
-    const auto read = [](const JsonView &schema, const char *key, bool included, auto &&take) {
-        const auto value = member(schema, key);
-        if (!value) return;
-        const double number = value->number();
-        if (std::abs(number) > json::largest_bound) value->fail("expected at most 1e15, found " + value->description());
-        take(json::Bound{number, included});
-    };
-    const auto narrow = [](std::optional<json::Bound> &known, const json::Bound &bound, double sign) {
-        const bool closer =
-            !known || sign * bound.value > sign * known->value || (bound.value == known->value && !bound.included);
-        if (closer) known = bound;
-    };
-    for (const JsonView &schema : all) {
-        if (schema.is_boolean()) continue;
-        const auto least = [&](const json::Bound &b) { narrow(out.least, b, 1); };
-        const auto most = [&](const json::Bound &b) { narrow(out.most, b, -1); };
-        read(schema, "minimum", true, least);
-        read(schema, "exclusiveMinimum", false, least);
-        read(schema, "maximum", true, most);
-        read(schema, "exclusiveMaximum", false, most);
-    }
-    return out;
-}
 
 class Schema {
   public:

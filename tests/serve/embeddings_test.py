@@ -50,8 +50,19 @@ class Embeddings(unittest.TestCase):
         bytes_ = base64.b64decode(coded)
         self.assertEqual(list(struct.unpack(f"<{len(numbers)}f", bytes_)), numbers)
 
+    def test_may_be_shorter(self):
+        whole = embedding(self.server, ["w5 w7", "w3"])[2]["data"]
+        self.assertAlmostEqual(sum(v * v for v in whole[0]["embedding"]), 1, delta=1e-5)
+        for width in [1, 5, len(whole[0]["embedding"])]:
+            short = embedding(self.server, ["w5 w7", "w3"], dimensions=width)[2]["data"]
+            for long, found in zip(whole, short, strict=True):
+                first = long["embedding"][:width]
+                length = sum(v * v for v in first) ** 0.5
+                for v, wanted in zip(found["embedding"], first, strict=True):
+                    self.assertAlmostEqual(v, wanted / length, delta=1e-6)
+
     def test_of_what_the_model_cannot_take_are_refused_with_the_place(self):
-        for more, status, words in [({"dimensions": 5}, 400, "/dimensions: expected"),
+        for more, status, words in [({"dimensions": 5000}, 400, "/dimensions: expected at most"),
                                     ({"model": "sentence"}, 404, "did you mean 'sentences'"),
                                     ({"model": "g2p"}, 400, "does not turn texts into vectors"),
                                     ({"input": ["w3", "w3 " * 5000]}, 400, "/input/1"),

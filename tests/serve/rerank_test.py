@@ -52,6 +52,18 @@ class Rerank(unittest.TestCase):
         objects = ask(self.server, documents=[{"text": each} for each in documents])[2]
         self.assertEqual(objects["results"], ask(self.server)[2]["results"])
 
+    def test_scores_may_come_in_the_order_of_the_texts(self):
+        body = self.server.post("/v1/score", {"model": "ranker", "text_1": query, "text_2": documents})[2]
+        self.assertEqual(body["data"], [{"index": i, "object": "score", "score": score} for i, score in enumerate(self.scores)])
+        self.assertEqual(body["usage"], ask(self.server)[2]["usage"])
+        one = self.server.post("/v1/score", {"model": "ranker", "text_1": query, "text_2": documents[1]})[2]
+        self.assertEqual([each["score"] for each in one["data"]], [self.scores[1]])
+        for more, words in [({"text_2": []}, "/text_2: expected at least one text"), ({"text_1": ["a"]}, "/text_1: expected a text"),
+                            ({"model": "relations"}, "does not rank documents")]:
+            status, _, body = self.server.post("/v1/score", {"model": "ranker", "text_1": "a", "text_2": ["b"], **more})
+            self.assertEqual(status, 400)
+            self.assertIn(words, body["error"]["message"])
+
     def test_scores_of_regression_are_logits(self):
         words = ["w3 w9 w4", "w7", "w8 w9"]
         body = self.server.post("/v1/rerank", {"model": "logits", "query": "w5 w6", "documents": words})[2]
@@ -99,7 +111,8 @@ class Rerank(unittest.TestCase):
 
     def test_models_that_rank_say_so_and_metrics_count(self):
         listed = {each["id"]: each["endpoints"] for each in self.server.get("/v1/models")[2]["data"]}
-        self.assertEqual(listed, {"ranker": ["/v1/rerank"], "relations": [], "logits": ["/v1/rerank"]})
+        both = ["/v1/rerank", "/v1/score"]
+        self.assertEqual(listed, {"ranker": both, "relations": [], "logits": both})
         ask(self.server)
         text = self.server.get("/metrics")[2].decode()
         self.assertRegex(text, r'lamina_requests_total\{path="/v1/rerank",status="200"\} [1-9]')
