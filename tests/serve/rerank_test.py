@@ -58,7 +58,7 @@ class Rerank(unittest.TestCase):
         self.assertEqual(body["usage"], ask(self.server)[2]["usage"])
         one = self.server.post("/v1/score", {"model": "ranker", "text_1": query, "text_2": documents[1]})[2]
         self.assertEqual([each["score"] for each in one["data"]], [self.scores[1]])
-        for more, words in [({"text_2": []}, "/text_2: expected at least one text"), ({"text_1": ["a"]}, "/text_1: expected a text"),
+        for more, words in [({"text_2": []}, "/text_2: expected at least one text"), ({"text_1": ["a"]}, "/text_1: expected a string"),
                             ({"model": "relations"}, "does not rank documents")]:
             status, _, body = self.server.post("/v1/score", {"model": "ranker", "text_1": "a", "text_2": ["b"], **more})
             self.assertEqual(status, 400)
