@@ -125,7 +125,7 @@ TEST_CASE("texts of a grammar have the likeliest tokens that it allows") {
     options.grammar = Grammar::gbnf("root ::= [a-h] .");
     const Hypothesis chosen = session.hypotheses({"Ann"}, options).front().front();
     CHECK(chosen.text == likeliest);
-    CHECK_THAT(chosen.log_probability, Catch::WithinAbs(best, 1e-6));
+    CHECK_THAT(chosen.log_probability, matchers::within_abs(best, 1e-6));
 }
 
 TEST_CASE("what must follow needs no steps, and a text ends where nothing can follow") {
@@ -180,5 +180,5 @@ TEST_CASE("a grammar of characters that the model does not have is an error that
     Session session = runtime().session(runtime().load(characters_model(2)), runtime().device("cpu"));
     GenerateOptions options;
     options.grammar = Grammar::gbnf("root ::= \"語\"");
-    CHECK_THROWS_WITH(session.generate({"Ann"}, options), Catch::Contains("no token is left to choose"));
+    CHECK_THROWS_WITH(session.generate({"Ann"}, options), matchers::contains("no token is left to choose"));
 }

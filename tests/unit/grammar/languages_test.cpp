@@ -93,7 +93,7 @@ TEST_CASE("grammar: rules that are wrong are refused, with their places") {
     };
     for (const auto &[text, why] : wrong) {
         INFO(text.substr(0, 80));
-        CHECK_THAT(refusal(Grammar::gbnf, text), Catch::Contains(why));
+        CHECK_THAT(refusal(Grammar::gbnf, text), matchers::contains(why));
     }
 }
 
@@ -155,6 +155,6 @@ TEST_CASE("grammar: regular expressions beyond what std::regex knows") {
     };
     for (const auto &[text, why] : wrong) {
         INFO(text);
-        CHECK_THAT(refusal(Grammar::regex, text), Catch::Contains(why));
+        CHECK_THAT(refusal(Grammar::regex, text), matchers::contains(why));
     }
 }

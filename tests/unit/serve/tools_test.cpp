@@ -185,7 +185,7 @@ TEST_CASE("tools: requests that offer them wrongly are refused") {
     };
     for (const auto &[text, why] : wrong) {
         INFO(text);
-        CHECK_THROWS_WITH(tools_in(text), Catch::Contains(why));
+        CHECK_THROWS_WITH(tools_in(text), matchers::contains(why));
     }
 }
 
