@@ -68,6 +68,7 @@ const std::vector<Api::Route> &Api::routes() {
     static const std::vector<Route> list{
         {"GET", "/", &Api::show_page, open},
         {"GET", "/status", &Api::show_status},
+        {"GET", "/health", &Api::ready, open, glance},
         {"GET", "/metrics", &Api::show_metrics, key, glance},
         {"GET", "/v1/models", &Api::list_models},
         {"GET", "/v1/models/{model}", &Api::show_model},
@@ -76,6 +77,8 @@ const std::vector<Api::Route> &Api::routes() {
         {"POST", "/v1/embeddings", &Api::embeddings, key, work, texts},
         {"POST", "/v1/rerank", &Api::rerank, key, work, texts},
         {"POST", "/v1/score", &Api::score, key, work, texts},
+        {"POST", "/embed", &Api::tei_embed, key, work, texts},
+        {"POST", "/rerank", &Api::tei_rerank, key, work, texts},
         {"POST", "/v1/audio/transcriptions", &Api::transcriptions, key, work},
         {"GET", "/v2", &Api::server_metadata},
         {"GET", "/v2/health/live", &Api::live, open, glance},

@@ -98,6 +98,11 @@ class Api {
     [[nodiscard]] Response rerank(const Call &call);
     [[nodiscard]] Response score(const Call &call);
 
+    // ---- In tei_api.cpp ----
+    [[nodiscard]] Engine &only_engine(bool (Engine::*can)() const, const std::string &what);
+    [[nodiscard]] Response tei_embed(const Call &call);
+    [[nodiscard]] Response tei_rerank(const Call &call);
+
     // ---- In openai_answers.cpp ----
     struct Writing;
     [[nodiscard]] Response completions(const Call &call);

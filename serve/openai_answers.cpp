@@ -140,7 +140,9 @@ Response Api::completions(const Call &call) {
 Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, chat_request);
     const Engine &engine = engine_called(request.model);
-    return write(call, request, {chat_prompt(engine.model(), request.messages, request.variables)}, true);
+    std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
+    if (request.grammar && opens_thought(prompt)) prompt += "\n</think>\n\n"; // what follows is of the grammar
+    return write(call, request, {prompt}, true);
 }
 
 Response Api::write(const Call &call, const AnswerRequest &request, const std::vector<std::string> &prompts,
@@ -156,7 +158,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
                           " takes none, or does not write their arguments as JSON",
                       "tools");
     if (request.tools) {
-        options.grammar = grammar_of(*request.tools, *engine.tool_format());
+        options.grammar = grammar_of(*request.tools, *engine.tool_format(), opens_thought(prompts.front()));
         options.skip_special_tokens = false; // they may be around calls
     }
     const auto writing = std::make_shared<Writing>();

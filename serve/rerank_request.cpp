@@ -30,15 +30,6 @@ std::string document_at(const JsonView &value) {
     return std::string(value.at("text").string());
 }
 
-// A score that is no number is the worst.
-std::vector<size_t> best_first(const std::vector<double> &scores) {
-    std::vector<size_t> out(scores.size());
-    std::iota(out.begin(), out.end(), size_t{0});
-    std::ranges::stable_sort(out, std::ranges::greater{},
-                             [&](size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; });
-    return out;
-}
-
 std::string query_of(const JsonView &value) {
     if (value.string().size() > longest_query)
         value.fail("expected at most " + std::to_string(longest_query) + " bytes, found " +
@@ -70,6 +61,14 @@ RerankRequest rerank_request(std::string_view body) {
     if (request.has("top_n"))
         out.most = std::min(count, static_cast<size_t>(request.at("top_n").integer(1, INT32_MAX)));
     if (request.has("return_documents")) out.with_documents = request.at("return_documents").boolean();
+    return out;
+}
+
+std::vector<size_t> best_first(const std::vector<double> &scores) {
+    std::vector<size_t> out(scores.size());
+    std::iota(out.begin(), out.end(), size_t{0});
+    std::ranges::stable_sort(out, std::ranges::greater{},
+                             [&](size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; });
     return out;
 }
 

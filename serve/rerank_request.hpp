@@ -22,6 +22,9 @@ struct RerankRequest {
 // "text_1" as the query and "text_2", a text or several, as documents.
 [[nodiscard]] RerankRequest score_request(std::string_view body);
 
+// Their places. A score that is no number is the worst.
+[[nodiscard]] std::vector<size_t> best_first(const std::vector<double> &scores);
+
 // Best first. `scores`: of the documents, in their order.
 [[nodiscard]] std::string rerank_json(const RerankRequest &request, const std::vector<double> &scores, size_t tokens);
 

@@ -67,15 +67,16 @@ std::optional<Tools> tools_of(const JsonView &request) {
     return out.tools.empty() ? std::nullopt : std::optional(std::move(out));
 }
 
-Grammar grammar_of(const Tools &tools, const ToolFormat &format) {
-    std::string rules;
+Grammar grammar_of(const Tools &tools, const ToolFormat &format, bool thinks) {
     const std::string_view mark = format.mark();
     const std::string rest = format.begin.substr(format.begin.find(mark) + mark.size());
+    std::string rules =
+        std::string("root ::= ") + (thinks ? "" : "(\"<think>\" ") + "thought0 [\\n]*" + (thinks ? "" : ")?");
     if (tools.choice == Tools::Choice::required)
-        rules = "root ::= (\"<think>\" thought0 [\\n]*)? " + rule_text(format.begin) + " calls\n" +
-                rules_up_to("thought", "</think>");
-    else // blanks before a mark belong to other text, and so do marks of other kinds
-        rules = "root ::= text-none0 | text0 " + rule_text(rest) + " calls\n" + rules_up_to("text", mark);
+        rules += " " + rule_text(format.begin) + " calls\n";
+    else
+        rules += " (text-none0 | text0 " + rule_text(rest) + " calls)\n" + rules_up_to("text", mark);
+    rules += rules_up_to("thought", "</think>");
     const bool several = tools.parallel && !format.next.empty();
     rules +=
         "calls ::= call " + (several ? "(" + rule_text(format.next) + " call)* " : "") + rule_text(format.end) + "\n";

@@ -31,8 +31,9 @@ struct Tools {
 // Error(input) with the place in the request.
 [[nodiscard]] std::optional<Tools> tools_of(const JsonView &request);
 
-// Answers with calls that have arguments as the tools want them: other text first, or none if there must be a call.
-[[nodiscard]] Grammar grammar_of(const Tools &tools, const ToolFormat &format);
+// Answers with calls that have arguments as the tools want them: other text first, or none if there must be a call. A
+// model may think before that, or does if its prompt has opened a thought.
+[[nodiscard]] Grammar grammar_of(const Tools &tools, const ToolFormat &format, bool thinks);
 
 // "messages", for a chat template: arguments of calls are JSON there, which the API has as text.
 [[nodiscard]] Json messages_for_template(const JsonView &messages);

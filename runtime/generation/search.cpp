@@ -41,6 +41,15 @@ NoAnswer no_token_left() {
                     "all of them");
 }
 
+// A grammar that takes too long is an error of its text alone.
+template <class Function> auto or_no_answer(const Function &function) {
+    try {
+        return function();
+    } catch (const Error &e) {
+        throw NoAnswer(e.code(), e.what());
+    }
+}
+
 // Of the grammar of a text with the model's tokens. Those at the beginning of a text may differ from others.
 std::shared_ptr<grammar::Constraint> constraint_of(const model::Generation &model, const Task &task) {
     if (!task.options->grammar) return nullptr;
@@ -188,11 +197,7 @@ size_t Search::candidates(const model::Model &model, const GenerateOptions &opti
 // What the grammar lets follow; nothing without one.
 std::shared_ptr<const grammar::TokenSet> Search::following(size_t beam) {
     if (!constraint_) return nullptr;
-    try {
-        return constraint_->after(without_prefix(beam), live_[beam].place);
-    } catch (const Error &e) {
-        throw NoAnswer(e.code(), e.what());
-    }
+    return or_no_answer([&] { return constraint_->after(without_prefix(beam), live_[beam].place); });
 }
 
 // Whether the grammar lets nothing follow this token.
@@ -211,7 +216,7 @@ bool Search::completes(size_t beam, int32_t token) {
 // is chosen next.
 void Search::take_forced() {
     Beam &beam = live_.front();
-    const std::string text = constraint_->forced(without_prefix(0), beam.place);
+    const std::string text = or_no_answer([&] { return constraint_->forced(without_prefix(0), beam.place); });
     if (text.empty()) return;
     const Ids tokens = model_.generation->target->encode(text, false);
     if (!constraint_->are_text(tokens, text)) return; // tokenizers may add a blank

@@ -230,6 +230,18 @@ class Answers(unittest.TestCase):
         thought = "".join(each["choices"][0]["delta"].get("reasoning_content", "") for each in events)
         self.assertEqual(thought, message["reasoning_content"])
 
+    def test_are_of_a_grammar_behind_a_thought(self):
+        think = {"chat_template_kwargs": {"think": True}, "max_tokens": 800}
+        choice = self.spell(response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": {
+            "type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}}, **think)[2]["choices"][0]
+        self.assertEqual(choice["finish_reason"], "stop")
+        self.assertEqual(list(json.loads(choice["message"]["content"])), ["a"])
+        for seed in range(8): # a thought may take all tokens
+            choice = self.spell(tools=self.tools[:1], tool_choice="required", parallel_tool_calls=False, seed=seed,
+                                **think)[2]["choices"][0]
+            self.assertEqual(choice["finish_reason"] == "tool_calls", "tool_calls" in choice["message"])
+            self.expect_calls(choice["message"].get("tool_calls", []))
+
     def test_of_tools_that_are_wrong_are_refused(self):
         for more, words in [({"model": "llama"}, "the chat template of llama takes none"),
                             ({"tool_choice": "any"}, "/tool_choice: expected"),
@@ -249,6 +261,7 @@ class Answers(unittest.TestCase):
                             ({"structured_outputs": {"regex": "a", "choice": ["b"]}}, "expected one of json, regex"),
                             ({"structured_outputs": {"regexp": "a"}}, "did you mean 'regex'?"),
                             ({"structured_outputs": {"regex": "(a{60000}|b){60000}" * 9}}, "too large"),
+                            ({"structured_outputs": {"regex": "(.{0,200}){0,200}x"}}, "more than 5000 ways at once"),
                             ({"structured_outputs": {"choice": []}}, "structured_outputs/choice")]:
             status, _, body = self.spell(**more)
             self.assertEqual(status, 400, body)

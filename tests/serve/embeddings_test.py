@@ -50,6 +50,23 @@ class Embeddings(unittest.TestCase):
         bytes_ = base64.b64decode(coded)
         self.assertEqual(list(struct.unpack(f"<{len(numbers)}f", bytes_)), numbers)
 
+    def test_come_as_text_embeddings_inference_has_them(self):
+        wanted = [each["embedding"] for each in embedding(self.server, ["w5 w7", "w3"])[2]["data"]]
+        for more in [{}, {"normalize": False}]: # they have length 1
+            status, _, found = self.server.post("/embed", {"inputs": ["w5 w7", "w3"], **more})
+            self.assertEqual(status, 200)
+            for a, b in zip(found, wanted, strict=True):
+                for x, y in zip(a, b, strict=True):
+                    self.assertAlmostEqual(x, y, delta=1e-6)
+        self.assertEqual(len(self.server.post("/embed", {"inputs": "w3"})[2]), 1)
+        for body, words in [({"inputs": []}, "/inputs: expected at least one text"), ({"input": "a"}, "did you mean 'inputs'"),
+                            ({"inputs": "a", "truncate": True}, "/truncate: not supported"),
+                            ({"inputs": "w3 " * 5000}, "/inputs: ")]:
+            status, _, found = self.server.post("/embed", body)
+            self.assertEqual(status, 400)
+            self.assertIn(words, found["error"]["message"])
+        self.assertIn("no model here can rank", self.server.post("/rerank", {"query": "a", "texts": ["b"]})[2]["error"]["message"])
+
     def test_may_be_shorter(self):
         whole = embedding(self.server, ["w5 w7", "w3"])[2]["data"]
         self.assertAlmostEqual(sum(v * v for v in whole[0]["embedding"]), 1, delta=1e-5)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from server import lamina_json, repository, server_of, with_words
+from server import Server, lamina_json, repository, server_of, with_words
 
 lamina = sys.argv.pop(1)
 folder = tempfile.TemporaryDirectory()
@@ -63,6 +63,16 @@ class Rerank(unittest.TestCase):
             status, _, body = self.server.post("/v1/score", {"model": "ranker", "text_1": "a", "text_2": ["b"], **more})
             self.assertEqual(status, 400)
             self.assertIn(words, body["error"]["message"])
+
+    def test_ranks_come_as_text_embeddings_inference_has_them(self):
+        asked = {"query": query, "texts": documents}
+        several = self.server.post("/rerank", asked)[2]["error"]["message"]
+        self.assertIn("several models rank documents", several)
+        with Server(lamina, [ranker]) as server:
+            status, _, found = server.post("/rerank", {**asked, "return_text": True})
+            self.assertEqual(status, 200)
+            self.assertEqual(found, [{"index": i, "score": self.scores[i], "text": documents[i]} for i in self.best])
+            self.assertEqual(len(server.post("/rerank", asked)[2][0]), 2)
 
     def test_scores_of_regression_are_logits(self):
         words = ["w3 w9 w4", "w7", "w8 w9"]

@@ -20,6 +20,7 @@ class OpenInference(unittest.TestCase):
     def test_says_what_there_is(self):
         self.assertEqual(self.server.get("/v2")[2]["extensions"], ["binary_tensor_data"])
         self.assertEqual(self.server.get("/v2/health/live")[0], 200)
+        self.assertEqual(self.server.get("/health")[0], 200)
         self.assertEqual(self.server.get("/v2/health/ready")[0], 200)
         self.assertEqual(self.server.get("/v2/models/g2p.encode/ready")[0], 200)
         _, _, body = self.server.get("/v2/models/g2p.encode")

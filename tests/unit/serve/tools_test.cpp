@@ -127,7 +127,9 @@ TEST_CASE("tools: an answer is taken apart, however it comes") {
 }
 
 TEST_CASE("tools: an answer of their grammar has calls as the tools want them") {
-    const auto of = [](const std::string &more) { return grammar_of(tools_in("{" + two_tools + more + "}"), hermes); };
+    const auto of = [](const std::string &more) {
+        return grammar_of(tools_in("{" + two_tools + more + "}"), hermes, false);
+    };
     const auto call = [](const std::string &name, const std::string &arguments) {
         return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + arguments + "}\n</tool_call>";
     };
@@ -157,6 +159,10 @@ TEST_CASE("tools: an answer of their grammar has calls as the tools want them") 
         CHECK_FALSE(automatic.matches(text));
         CHECK_FALSE(required.matches(text));
     }
+    const Tools both = tools_in("{" + two_tools + "}");
+    CHECK(grammar_of(both, hermes, true).matches("a <tool_call> is not needed\n</think>\n\nHello"));
+    CHECK(grammar_of(both, hermes, true).matches("now\n</think>\n\n" + weather));
+    CHECK_FALSE(grammar_of(both, hermes, true).matches(weather));
     const Grammar only = of(R"(, "tool_choice": {"type": "function", "function": {"name": "time"}})");
     CHECK(only.matches(time));
     CHECK_FALSE(only.matches(weather));
@@ -168,7 +174,7 @@ TEST_CASE("tools: an answer of their grammar has calls as the tools want them") 
         return std::string(R"({"tools": [{"type": "function", "function": {"name": "f", "strict": )") + strict +
                R"(, "parameters": {"type": "object", "not": {}}}}]})";
     };
-    CHECK(grammar_of(tools_in(odd("false")), hermes).matches(call("f", "{\"a\": 1}")));
+    CHECK(grammar_of(tools_in(odd("false")), hermes, false).matches(call("f", "{\"a\": 1}")));
     CHECK_THROWS_WITH(tools_in(odd("true")),
                       "request: /tools/0/function/parameters: /not: this keyword is not supported");
 }

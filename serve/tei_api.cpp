@@ -1,0 +1,109 @@
+// What answers /embed and /rerank in the form of Text Embeddings Inference, whose requests name no model: the only one
+// that can.
+#include "fields.hpp"
+#include "rerank_request.hpp"
+#include "route.hpp"
+#include "tokens.hpp"
+
+#include "base/json.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace lamina::serve {
+namespace {
+
+constexpr size_t most_inputs = 2048; // as many as texts of other requests
+constexpr std::array neutral_in_embed{Neutral{"truncate", "false"}, Neutral{"prompt_name", "null"},
+                                      Neutral{"truncation_direction", "\"Right\""}};
+constexpr std::array neutral_in_tei_rerank{Neutral{"truncate", "false"}, Neutral{"raw_scores", "false"},
+                                           Neutral{"truncation_direction", "\"Right\""}};
+
+struct EmbedRequest {
+    std::vector<std::string> texts;
+    bool normalize = true;
+};
+
+EmbedRequest embed_request(std::string_view body) {
+    const JsonText json(body, "request");
+    const JsonView request = json.root();
+    expect_fields(request, {{"inputs", "normalize"}, {}, neutral_in_embed});
+    EmbedRequest out{texts_of(request.at("inputs"), most_inputs)};
+    if (out.texts.empty()) request.at("inputs").fail("expected at least one text");
+    if (request.has("normalize")) out.normalize = request.at("normalize").boolean();
+    return out;
+}
+
+struct TeiRerankRequest {
+    RerankRequest request;
+    bool with_texts = false;
+};
+
+TeiRerankRequest tei_rerank_request(std::string_view body) {
+    const JsonText json(body, "request");
+    const JsonView request = json.root();
+    expect_fields(request, {{"query", "texts", "return_text"}, {}, neutral_in_tei_rerank});
+    TeiRerankRequest out;
+    out.request.query = request.at("query").string();
+    out.request.documents = texts_of(request.at("texts"), most_inputs);
+    if (out.request.documents.empty()) request.at("texts").fail("expected at least one text");
+    if (request.has("return_text")) out.with_texts = request.at("return_text").boolean();
+    return out;
+}
+
+Json numbers_of(std::span<const float> vector, bool normalize) {
+    double sum = 0;
+    for (const float v : vector) sum += double{v} * v;
+    const double factor = normalize && sum > 0 ? 1 / std::sqrt(sum) : 1;
+    Json out = Json::array();
+    for (const float v : vector) out.push_back(static_cast<float>(v * factor));
+    return out;
+}
+
+} // namespace
+
+Engine &Api::only_engine(bool (Engine::*can)() const, const std::string &what) {
+    Engine *found = nullptr;
+    for (Engine &engine : engines_) {
+        if (!(engine.*can)()) continue;
+        if (found != nullptr)
+            throw Refusal(400, "several models " + what + "; the paths that begin with /v1/ take the name of one", "");
+        found = &engine;
+    }
+    if (found == nullptr) throw Refusal(400, "no model here can " + what + "; /v1/models says what each does", "");
+    return *found;
+}
+
+Response Api::tei_embed(const Call &call) {
+    EmbedRequest request = parsed(call.request.body, embed_request);
+    Engine &engine = only_engine(&Engine::embeds, "turn texts into vectors");
+    const size_t tokens = tokens_in(engine.model(), request.texts, "inputs");
+    const auto work = std::make_shared<Embedding>();
+    work->owner = call.owner;
+    work->texts = std::move(request.texts);
+    engine.submit(work);
+    await(*work, call.request);
+    metrics_.tokens(engine.name(), tokens, 0);
+    constexpr size_t of_value = 64; // bytes: as a number, and as the text that the number becomes
+    const auto memory = json_memory_.take(of_value * work->vectors.bytes().size() / sizeof(float));
+    const auto width = static_cast<size_t>(work->vectors.shape()[1]);
+    Json out = Json::array();
+    for (size_t i = 0; i < work->texts.size(); ++i)
+        out.push_back(numbers_of(work->vectors.f32().subspan(i * width, width), request.normalize));
+    return {.body = out.in_one_line()};
+}
+
+Response Api::tei_rerank(const Call &call) {
+    TeiRerankRequest request = parsed(call.request.body, tei_rerank_request);
+    request.request.model = only_engine(&Engine::ranks, "rank documents").name();
+    const Ranked found = ranked(call, std::move(request.request), "texts");
+    Json out = Json::array();
+    for (const size_t i : best_first(found.scores)) {
+        Json one{{"index", i}, {"score", found.scores[i]}};
+        if (request.with_texts) one["text"] = found.request.documents[i];
+        out.push_back(std::move(one));
+    }
+    return {.body = out.in_one_line()};
+}
+
+} // namespace lamina::serve
