@@ -153,7 +153,8 @@ TEST_CASE("GGUF names of word splits that are the same split alike") {
             out.push_back(tokenizer_of(file).encode(text).ids);
         return out;
     };
-    for (const char *name : {"modern-bert", "olmo", "phi-2", "mpt", "exaone4", "granite-docling"}) CHECK(ids(name) == ids("gpt-2"));
+    for (const char *name : {"modern-bert", "olmo", "phi-2", "mpt", "exaone4", "granite-docling"})
+        CHECK(ids(name) == ids("gpt-2"));
     for (const char *name : {"command-r", "refact", "smollm", "codeshell"}) CHECK(ids(name) == ids("starcoder"));
     for (const char *name : {"glm4", "llama3", "falcon3"}) CHECK(ids(name) == ids("llama-bpe"));
     for (const char *name : {"smaug-bpe", "chatglm-bpe"}) CHECK(ids(name) == ids("dbrx"));
