@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 
@@ -67,8 +68,9 @@ RerankRequest rerank_request(std::string_view body) {
 std::vector<size_t> best_first(const std::vector<double> &scores) {
     std::vector<size_t> out(scores.size());
     std::iota(out.begin(), out.end(), size_t{0});
-    std::ranges::stable_sort(out, std::ranges::greater{},
-                             [&](size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; });
+    std::ranges::stable_sort(out, std::ranges::greater{}, [&](size_t i) {
+        return std::isnan(scores[i]) ? -std::numeric_limits<double>::infinity() : scores[i];
+    });
     return out;
 }
 
