@@ -6,7 +6,6 @@
 namespace lamina::serve {
 namespace {
 
-constexpr std::string_view think_begin = "<think>", think_end = "</think>";
 constexpr std::string_view blanks = " \n\r\t";
 
 // How much of the end of a text may be the beginning of a mark.
@@ -20,6 +19,8 @@ size_t begun(std::string_view text, std::string_view mark) {
 size_t without_blanks(std::string_view text) { return text.find_last_not_of(blanks) + 1; }
 
 } // namespace
+
+bool opens_thought(std::string_view prompt) { return prompt.substr(0, without_blanks(prompt)).ends_with(think_begin); }
 
 std::vector<AnswerPart> AnswerParts::push(std::string_view text) {
     held_ += text;

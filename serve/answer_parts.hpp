@@ -10,6 +10,10 @@
 
 namespace lamina::serve {
 
+inline constexpr std::string_view think_begin = "<think>", think_end = "</think>"; // around what a model thinks
+// Whether a prompt has opened a thought, which the answer begins within.
+[[nodiscard]] bool opens_thought(std::string_view prompt);
+
 struct AnswerPart {
     enum class Kind { thought, text, call, arguments };
     Kind kind;

@@ -86,6 +86,9 @@ class Api {
     [[nodiscard]] Response list_models(const Call &call);
     [[nodiscard]] Response show_model(const Call &call);
     [[nodiscard]] Response embeddings(const Call &call);
+    // (N, C), when the engine has them. `tokens`: of the texts.
+    [[nodiscard]] Tensor vectors_of(const Call &call, Engine &engine, std::vector<std::string> texts, size_t tokens);
+    [[nodiscard]] std::shared_ptr<void> memory_for_json(const Tensor &vectors);
     [[nodiscard]] Json as_json(const Engine &engine) const;
 
     // ---- In rerank_api.cpp ----

@@ -29,12 +29,6 @@ std::string id_of(const char *prefix) {
 // As short as Mistral's templates want it, and of letters and digits.
 std::string id_of_call() { return id_of("").substr(0, 9); }
 
-// Whether the prompt has opened a thought, which the answer begins within.
-bool opens_thought(std::string_view prompt) {
-    const size_t end = prompt.find_last_not_of(" \n") + 1;
-    return prompt.substr(0, end).ends_with("<think>");
-}
-
 // How many tokens the prompts have. A conversation has its special tokens in its text.
 size_t prompt_tokens(const Engine &engine, const std::vector<std::string> &prompts, bool chat) {
     const size_t out = tokens_in(engine.model(), prompts, chat ? "messages" : "prompt");
@@ -141,7 +135,8 @@ Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, chat_request);
     const Engine &engine = engine_called(request.model);
     std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
-    if (request.grammar && opens_thought(prompt)) prompt += "\n</think>\n\n"; // what follows is of the grammar
+    if (request.grammar && opens_thought(prompt))
+        prompt.append("\n").append(think_end).append("\n\n"); // what follows is of the grammar
     return write(call, request, {prompt}, true);
 }
 

@@ -65,6 +65,21 @@ Response Api::list_models(const Call &) {
 
 Response Api::show_model(const Call &call) { return {.body = as_json(engine_called(call.model)).in_one_line()}; }
 
+Tensor Api::vectors_of(const Call &call, Engine &engine, std::vector<std::string> texts, size_t tokens) {
+    const auto work = std::make_shared<Embedding>();
+    work->owner = call.owner;
+    work->texts = std::move(texts);
+    engine.submit(work);
+    await(*work, call.request);
+    metrics_.tokens(engine.name(), tokens, 0);
+    return std::move(work->vectors);
+}
+
+std::shared_ptr<void> Api::memory_for_json(const Tensor &vectors) {
+    constexpr size_t of_value = 64; // bytes: as a number, and as the text that the number becomes
+    return json_memory_.take(of_value * vectors.bytes().size() / sizeof(float));
+}
+
 Response Api::embeddings(const Call &call) {
     EmbeddingRequest request = parsed(call.request.body, embedding_request);
     Engine &engine = engine_called(request.model);
@@ -72,16 +87,10 @@ Response Api::embeddings(const Call &call) {
         throw Refusal(400, request.model + " does not turn texts into vectors; /v1/models says what each model does",
                       "model");
     const size_t tokens = tokens_in(engine.model(), request.texts, "input");
-    const auto work = std::make_shared<Embedding>();
-    work->owner = call.owner;
-    work->texts = std::move(request.texts);
-    engine.submit(work);
-    await(*work, call.request);
-    metrics_.tokens(engine.name(), tokens, 0);
-    if (request.width) work->vectors = shortened(work->vectors, *request.width);
-    constexpr size_t of_value = 64; // bytes: as a number, and as the text that the number becomes
-    const auto memory = json_memory_.take(of_value * work->vectors.bytes().size() / sizeof(float));
-    return {.body = embeddings_json(request.model, work->vectors, request.base64, tokens)};
+    Tensor vectors = vectors_of(call, engine, std::move(request.texts), tokens);
+    if (request.width) vectors = shortened(vectors, *request.width);
+    const auto memory = memory_for_json(vectors);
+    return {.body = embeddings_json(request.model, vectors, request.base64, tokens)};
 }
 
 } // namespace lamina::serve

@@ -78,18 +78,12 @@ Response Api::tei_embed(const Call &call) {
     EmbedRequest request = parsed(call.request.body, embed_request);
     Engine &engine = only_engine(&Engine::embeds, "turn texts into vectors");
     const size_t tokens = tokens_in(engine.model(), request.texts, "inputs");
-    const auto work = std::make_shared<Embedding>();
-    work->owner = call.owner;
-    work->texts = std::move(request.texts);
-    engine.submit(work);
-    await(*work, call.request);
-    metrics_.tokens(engine.name(), tokens, 0);
-    constexpr size_t of_value = 64; // bytes: as a number, and as the text that the number becomes
-    const auto memory = json_memory_.take(of_value * work->vectors.bytes().size() / sizeof(float));
-    const auto width = static_cast<size_t>(work->vectors.shape()[1]);
+    const Tensor vectors = vectors_of(call, engine, std::move(request.texts), tokens);
+    const auto memory = memory_for_json(vectors);
+    const auto width = static_cast<size_t>(vectors.shape()[1]);
     Json out = Json::array();
-    for (size_t i = 0; i < work->texts.size(); ++i)
-        out.push_back(numbers_of(work->vectors.f32().subspan(i * width, width), request.normalize));
+    for (std::span<const float> rest = vectors.f32(); !rest.empty(); rest = rest.subspan(width))
+        out.push_back(numbers_of(rest.first(width), request.normalize));
     return {.body = out.in_one_line()};
 }
 

@@ -1,5 +1,6 @@
 #include "tools.hpp"
 
+#include "answer_parts.hpp"
 #include "fields.hpp"
 #include "grammar_text.hpp"
 
@@ -70,13 +71,13 @@ std::optional<Tools> tools_of(const JsonView &request) {
 Grammar grammar_of(const Tools &tools, const ToolFormat &format, bool thinks) {
     const std::string_view mark = format.mark();
     const std::string rest = format.begin.substr(format.begin.find(mark) + mark.size());
-    std::string rules =
-        std::string("root ::= ") + (thinks ? "" : "(\"<think>\" ") + "thought0 [\\n]*" + (thinks ? "" : ")?");
+    std::string rules = std::string("root ::= ") + (thinks ? "" : "(" + rule_text(think_begin) + " ") +
+                        "thought0 [\\n]*" + (thinks ? "" : ")?");
     if (tools.choice == Tools::Choice::required)
         rules += " " + rule_text(format.begin) + " calls\n";
     else
         rules += " (text-none0 | text0 " + rule_text(rest) + " calls)\n" + rules_up_to("text", mark);
-    rules += rules_up_to("thought", "</think>");
+    rules += rules_up_to("thought", think_end);
     const bool several = tools.parallel && !format.next.empty();
     rules +=
         "calls ::= call " + (several ? "(" + rule_text(format.next) + " call)* " : "") + rule_text(format.end) + "\n";

@@ -1,8 +1,9 @@
 // Grammars: what a generated text may be, such as JSON of a schema.
 //
+//     const char *schema = R"({"type": "object", "properties": {"name": {"type": "string"}}})";
 //     lamina::GenerateOptions options;
-//     options.grammar = lamina::Grammar::json_schema(R"({"type": "object", "properties": {"name": {"type":
-//     "string"}}})"); std::string json = session.generate({"A person as JSON: "}, options).front();
+//     options.grammar = lamina::Grammar::json_schema(schema);
+//     std::string json = session.generate({"A person as JSON: "}, options).front();
 #pragma once
 
 #include <lamina/error.hpp>

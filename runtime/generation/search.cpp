@@ -271,9 +271,14 @@ void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
     room_.reserve(live_[beam].tokens.capacity()); // grows as rarely as the text
     processors_.apply(all, unfinished(beam), room_);
     const double shift = competes() && !model_.generation->decoding.renormalize_logits ? 0 : shift_of(all);
-    tokens_.clear();
-    for (int32_t token = 0; token < static_cast<int32_t>(all.size()); ++token)
-        if (may_follow(token)) tokens_.push_back(token);
+    tokens_.resize(following_ ? 0 : all.size());
+    std::iota(tokens_.begin(), tokens_.end(), 0);
+    if (following_) {
+        following_->for_each([this](int32_t token) {
+            if (!ends(token)) tokens_.push_back(token);
+        });
+        if (following_->may_end) tokens_.insert(tokens_.end(), model_.tokens.end.begin(), model_.tokens.end.end());
+    }
     count = std::min(count, tokens_.size());
     const auto score = [&](int32_t token) { return all[static_cast<size_t>(token)]; };
     std::partial_sort(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(count), tokens_.end(),
