@@ -94,3 +94,15 @@ TEST_CASE("constraint: tokens at the beginning of a text may have other bytes") 
     CHECK(constraint->after(std::vector<int32_t>{0}, place)->has(1));
     CHECK(constraint->after(std::vector<int32_t>{0, 1}, place)->may_end);
 }
+
+TEST_CASE("constraint: what repeats at its end takes no more memory as a text grows") {
+    grammar::Automaton automaton(Grammar::gbnf("root ::= item (\",\" root)?\nitem ::= [a-z] item?").parts().network);
+    uint32_t at = grammar::Automaton::begin;
+    size_t early = 0;
+    for (int i = 0; i < 2000; ++i) {
+        for (const char c : std::string("abc,")) at = automaton.step(at, static_cast<uint8_t>(c));
+        if (i == 10) early = automaton.bytes();
+    }
+    CHECK(at != grammar::Automaton::nowhere);
+    CHECK(automaton.bytes() == early);
+}

@@ -94,6 +94,45 @@ TEST_CASE("schema: texts have lengths in characters, and formats") {
           {R"(""a"")", R"("\"b\"")"});
 }
 
+TEST_CASE("schema: numbers between bounds are those that lie there") {
+    const std::vector<std::string> numbers{"-100", "-12.5", "-10",  "-2",   "-1.25", "-1.2", "-1",     "-0.5", "-0.05",
+                                           "0",    "0.05",  "0.5",  "0.95", "1",     "1.1",  "1.2",    "1.23", "1.234",
+                                           "1.25", "1.3",   "1.99", "2",    "9",     "9.99", "10",     "11",   "12.5",
+                                           "19",   "99",    "99.5", "100",  "101",   "999",  "1000.25"};
+    const auto value = [](const std::string &text) { return std::stod(text); };
+    size_t inside = 0;
+    for (const std::string &low : numbers)
+        for (const std::string &high : numbers) {
+            if (value(high) < value(low)) continue;
+            for (const bool closed : {true, false}) {
+                const std::string bounds = closed
+                                               ? R"("minimum": )" + low + R"(, "maximum": )" + high
+                                               : R"("exclusiveMinimum": )" + low + R"(, "exclusiveMaximum": )" + high;
+                const auto holds = [&](const std::string &text) {
+                    const double v = value(text);
+                    return closed ? value(low) <= v && v <= value(high) : value(low) < v && v < value(high);
+                };
+                for (const char *type : {"number", "integer"}) {
+                    INFO(type << " " << bounds);
+                    std::optional<Grammar> grammar;
+                    try {
+                        grammar = Grammar::json_schema(std::string(R"({"type": ")") + type + "\", " + bounds + "}");
+                    } catch (const Error &) { // there is no such number
+                    }
+                    std::vector<std::string> wrong;
+                    for (const std::string &text : numbers) {
+                        const bool whole = text.find('.') == std::string::npos;
+                        const bool expected = holds(text) && (whole || std::string(type) == "number");
+                        if ((grammar && grammar->matches(text)) != expected) wrong.push_back(text);
+                        inside += expected ? 1 : 0;
+                    }
+                    CHECK(wrong == std::vector<std::string>());
+                }
+            }
+        }
+    CHECK(inside > 1000);
+}
+
 TEST_CASE("schema: what a grammar cannot hold is refused by its keyword") {
     const std::vector<std::pair<std::string, std::string>> wrong{
         {R"({"not": {"type": "string"}})", "JSON schema: /not: this keyword is not supported"},
