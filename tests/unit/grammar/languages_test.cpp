@@ -86,6 +86,7 @@ TEST_CASE("grammar: rules that are wrong are refused, with their places") {
         {"root = \"a\"", "expected '::=', found '='"},
         {"root ::= root \"a\" | \"b\"", "the rule 'root' begins with itself"},
         {"root ::= a\na ::= \"x\"? b\nb ::= a | \"y\"", "begins with itself"},
+        {"root ::= e? c\ne ::= \"x\"?\nc ::= e c \"a\" | \"b\"", "the rule 'c' begins with itself"},
         {"root ::= \"a\" root", "there is no text that it matches"},
         {"root ::= " + std::string(300, '('), "expected at most 200 parentheses"},
         {"root ::= \"\"" + repeated(" | \"a\"{60000}", 5), "too large"},

@@ -137,7 +137,8 @@ TEST_CASE("tools: an answer of their grammar has calls as the tools want them") 
     const std::vector<std::string> texts{"", "Hello <tool> <tool_call", "<<tool_call <tool_ca"};
     const std::vector<std::string> calls{weather, time, call("weather", "{\"city\": \"\", \"days\": 3}")};
     const std::vector<std::string> others{call("weather", "{}"), call("news", "{}"), call("weather", "{\"city\": 1}"),
-                                          "<tool_call>", weather + "."};
+                                          "<tool_call>",         "<<tool_call>",     "a <tool_<tool_call> b",
+                                          weather + "."};
     const Grammar automatic = of(""), required = of(", \"tool_choice\": \"required\"");
     for (const std::string &text : texts) {
         INFO(text);
