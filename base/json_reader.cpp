@@ -195,9 +195,12 @@ JsonView::Range JsonView::members() const {
 std::string_view JsonView::key() const { return text_->nodes_[node_].key; }
 
 void JsonView::allow_keys(std::initializer_list<const char *> keys) const {
+    allow_keys(std::vector<std::string>(keys.begin(), keys.end()));
+}
+
+void JsonView::allow_keys(const std::vector<std::string> &known) const {
     for (const JsonView member : members()) {
-        if (std::find(keys.begin(), keys.end(), member.key()) != keys.end()) continue;
-        const std::vector<std::string> known(keys.begin(), keys.end());
+        if (std::ranges::count(known, member.key()) != 0) continue;
         std::string list;
         for (const std::string &name : known) list += (list.empty() ? "" : ", ") + name;
         fail("unknown key " + in_quotes(member.key()) + did_you_mean(member.key(), known) + " (expected: " + list +

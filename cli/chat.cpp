@@ -8,6 +8,7 @@
 
 #include "base/standard_streams.hpp"
 
+#include <lamina/sampling.hpp>
 #include <lamina/texts.hpp>
 
 namespace lamina::cli {
@@ -82,30 +83,22 @@ void talk(Conversation &conversation, Output &output) {
 // What the command line leaves open is as the model's makers would have it. Says what is sampled.
 GenerateOptions answer_options(const ChatCommandOptions &options, const Arguments &app, const Model &model,
                                Output &output) {
-    const GenerateOptions suggested = suggested_options(model);
+    const GenerateOptions suggested = suggested_options(model), plain;
     GenerateOptions out = options.generate;
-    if (!app.is_given("--temperature")) out.temperature = suggested.temperature;
-    if (!app.is_given("--repetition-penalty")) out.repetition_penalty = suggested.repetition_penalty;
+    for (const SamplingOption &option : sampling_options)
+        if (!app.is_given(option_name(option))) option.set(out, option.of(suggested).value());
     check_answer_options(app, out);
-    const std::string penalty =
-        out.repetition_penalty == 1 ? "" : " --repetition-penalty " + significant(*out.repetition_penalty, 3);
+    std::string how;
+    for (const SamplingOption &option : sampling_options) {
+        const double value = option.of(out).value(), none = option.of(plain).value_or(1);
+        if (value != none && (out.temperature > 0 || !option.samples))
+            how += " " + option_name(option) + " " + significant(value, 3);
+    }
     if (out.temperature == 0) {
-        if (!penalty.empty()) output.note("taking the likeliest tokens with" + penalty);
+        if (!how.empty()) output.note("taking the likeliest tokens with" + how);
         return out;
     }
-    if (!app.is_given("--top-k")) out.top_k = suggested.top_k;
-    if (!app.is_given("--top-p")) out.top_p = suggested.top_p;
-    if (!app.is_given("--min-p")) out.min_p = suggested.min_p;
-    out.top_h = suggested.top_h, out.typical_p = suggested.typical_p;
-    out.epsilon_cutoff = suggested.epsilon_cutoff, out.eta_cutoff = suggested.eta_cutoff;
-    std::string how = "sampling with --temperature " + significant(out.temperature, 3) + penalty;
-    if (out.top_k != 0) how += " --top-k " + std::to_string(out.top_k);
-    if (out.top_p != 1) how += " --top-p " + significant(out.top_p, 3);
-    if (out.min_p != 0) how += " --min-p " + significant(out.min_p, 3);
-    if (out.top_h != 0) how += ", top_h " + significant(out.top_h, 3);
-    if (out.typical_p != 1) how += ", typical_p " + significant(out.typical_p, 3);
-    if (out.epsilon_cutoff != 0) how += ", epsilon_cutoff " + significant(out.epsilon_cutoff, 3);
-    if (out.eta_cutoff != 0) how += ", eta_cutoff " + significant(out.eta_cutoff, 3);
+    how.insert(0, "sampling with");
     if (!app.is_given("--temperature")) how += ", as the model suggests; --temperature 0 takes the likeliest";
     output.note(how);
     return out;

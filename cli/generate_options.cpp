@@ -1,9 +1,11 @@
 #include "generate_options.hpp"
 
 #include "seed.hpp"
+#include "table.hpp"
 
 #include "base/file.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace lamina::cli {
@@ -15,6 +17,17 @@ template <class T>
 void number(const Arguments &app, const std::string &name, T &value, const std::string &description,
             std::type_identity_t<T> least, std::type_identity_t<T> most) {
     app.option(name, value, "N", description).shows_default().within(least, most);
+}
+
+template <class T> void add_number(const Arguments &app, const SamplingOption &option, T &value, Defaults defaults) {
+    using Number = std::conditional_t<std::is_same_v<T, size_t>, uint64_t, double>;
+    const bool of_model = defaults == Defaults::of_model || std::is_same_v<T, std::optional<double>>;
+    const std::string otherwise =
+        defaults == Defaults::of_model ? "; default: as the model suggests" : "; default: as the model says, else 1";
+    const Argument argument =
+        app.option(option_name(option), value, "N", std::string(option.meaning) + (of_model ? otherwise : ""));
+    if (!of_model) Argument(argument).shows_default();
+    Argument(argument).within(static_cast<Number>(option.least), static_cast<Number>(option.most));
 }
 
 constexpr uint64_t most_bytes = 16u << 20; // of a file with a grammar
@@ -38,34 +51,35 @@ void add_search_options(const Arguments &app, GenerateOptions &generate) {
 }
 
 void add_answer_options(const Arguments &app, GenerateOptions &generate, Defaults defaults) {
-    const auto option = [&](const std::string &name, auto &value, const std::string &description, auto least,
-                            auto most) {
-        if (defaults == Defaults::of_model)
-            app.option(name, value, "N", description + "; default: as the model suggests").within(least, most);
-        else
-            number(app, name, value, description, least, most);
-    };
-    option("--temperature", generate.temperature, "above 0: sample instead of searching", 0.0, 100.0);
-    option("--top-k", generate.top_k, "sample among the N most likely tokens; 0: all", size_t{0},
-           size_t{largest_count});
-    option("--top-p", generate.top_p, "sample among the fewest tokens that together have this probability", 0.0, 1.0);
-    option("--min-p", generate.min_p, "sample among tokens at least N times as likely as the likeliest", 0.0, 1.0);
-    app.option("--repetition-penalty", generate.repetition_penalty, "N",
-               "above 1: make tokens that occurred before less likely; default: as the model says, else 1")
-        .within(0.01, 100.0);
+    for (const SamplingOption &option : sampling_options)
+        std::visit([&](auto member) { add_number(app, option, generate.*member, defaults); }, option.member);
     add_seed(app, generate.seed, "seed of the samples");
     number(app, "--max-length", generate.max_length,
            defaults == Defaults::own ? "the most tokens to generate; 0: as the model says"
                                      : "the most tokens of an answer",
            int64_t{0}, largest_count);
+    number(app, "--min-length", generate.min_length, "tokens before which an answer does not end", int64_t{0},
+           largest_count);
+    app.flag("--ignore-end", generate.ignore_end, "let answers go on where the model would end them");
     app.option("--stop", generate.stop, "TEXT", "end an answer before this text; may be repeated").not_empty();
 }
 
 void check_answer_options(const Arguments &app, const GenerateOptions &generate) {
-    if (generate.temperature == 0)
-        refuse_given(app, {"--top-k", "--top-p", "--min-p", "--seed"},
-                     "needs --temperature: without it nothing is sampled");
-    if (!(generate.top_p > 0)) throw Error(ErrorCode::usage, "--top-p: expected a number above 0, at most 1, found 0");
+    for (const SamplingOption &option : sampling_options) {
+        const std::string name = option_name(option);
+        if (const auto value = option.of(generate); app.is_given(name) && value && !option.takes(*value))
+            throw Error(ErrorCode::usage,
+                        name + ": expected " + option.expected() + ", found " + significant(*value, 6));
+        if (generate.temperature == 0 && option.samples)
+            refuse_given(app, {name}, "needs --temperature: without it nothing is sampled");
+    }
+    if (generate.temperature == 0) refuse_given(app, {"--seed"}, "needs --temperature: without it nothing is sampled");
+}
+
+std::string option_name(const SamplingOption &option) {
+    std::string out = "--" + std::string(option.name);
+    std::ranges::replace(out, '_', '-');
+    return out;
 }
 
 void add_grammar_options(const Arguments &app, GrammarArguments &grammar) {

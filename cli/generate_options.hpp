@@ -3,7 +3,7 @@
 
 #include "arguments.hpp"
 
-#include <lamina/lamina.hpp>
+#include <lamina/sampling.hpp>
 
 #include <filesystem>
 #include <optional>
@@ -17,6 +17,7 @@ void add_search_options(const Arguments &app, GenerateOptions &generate);
 // model's makers suggest some. The one of --max-length is always that of `generate`.
 enum class Defaults { own, of_model };
 void add_answer_options(const Arguments &app, GenerateOptions &generate, Defaults defaults);
+[[nodiscard]] std::string option_name(const SamplingOption &option); // --top-k
 // Throws Error(usage) for options of an answer that do not go together.
 void check_answer_options(const Arguments &app, const GenerateOptions &generate);
 

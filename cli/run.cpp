@@ -28,6 +28,7 @@ struct RunOptions {
     std::string graph, language, task, on_error = "stop";
     SessionArguments session;
     GenerateOptions generate;
+    std::optional<int64_t> likeliest;
     GrammarArguments grammar;
     bool truncate = false, pairs = false, multi_label = false;
     std::string prompt, labels, sentence;
@@ -224,11 +225,14 @@ int run_images(const RunOptions &options, const Model &model, Session session, L
 
 // ---- The command ----
 
-const std::vector<std::string> generate_options{
-    "--batch",       "--beams",   "--hypotheses", "--length-penalty",     "--temperature",
-    "--top-k",       "--top-p",   "--min-p",      "--repetition-penalty", "--seed",
-    "--max-length",  "--stop",    "--cache",      "--language",           "--task",
-    "--json-schema", "--grammar", "--regex"};
+std::vector<std::string> generate_options() {
+    std::vector<std::string> out{"--batch",          "--beams",       "--hypotheses", "--likeliest",
+                                 "--length-penalty", "--seed",        "--max-length", "--min-length",
+                                 "--ignore-end",     "--stop",        "--cache",      "--language",
+                                 "--task",           "--json-schema", "--grammar",    "--regex"};
+    for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
+    return out;
+}
 
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.inputs.empty() && !options.texts.empty())
@@ -244,9 +248,10 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
         refuse_given(app, {"--on-error"}, "is about lines on stdin: it cannot be used with TEXT or --input");
     const GenerateOptions &g = options.generate;
     if (!options.inputs.empty() || !options.taps.empty())
-        refuse_given(app, generate_options, "is about generating text: it cannot be used with --input or --tap");
+        refuse_given(app, generate_options(), "is about generating text: it cannot be used with --input or --tap");
     check_answer_options(app, g);
     if (!json) refuse_given(app, {"--hypotheses"}, "needs --json, which shows more than the best one");
+    if (!json) refuse_given(app, {"--likeliest"}, "needs --json, which shows how likely tokens were");
     if (const int64_t beams = g.beams.value_or(1); g.hypotheses > beams)
         throw Error(ErrorCode::usage, "--hypotheses " + std::to_string(g.hypotheses) +
                                           ": expected at most as many as --beams, " + std::to_string(beams));
@@ -271,7 +276,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
     const ModelContents contents = inspect(model);
     if (are_images(options.texts, contents) || (contents.images && !options.labels.empty())) {
-        refuse_given(app, generate_options, "is about generating text, which this model does not do");
+        refuse_given(app, generate_options(), "is about generating text, which this model does not do");
         refuse_given(app, {"--truncate", "--prompt", "--pairs", "--answers", "--multi-label"},
                      "is about vectors and classes of texts, and images are given");
         if (!options.labels.empty() && !contents.images->matches_texts)
@@ -287,7 +292,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         refuse_given(app, {"--pairs", "--prompt"}, "cannot be used with --labels");
     if (!contents.generation || !contents.generation->audio) refuse_media(options.texts);
     if (inspect(model).reading) {
-        refuse_given(app, generate_options, "is about generating text, which this model does not do");
+        refuse_given(app, generate_options(), "is about generating text, which this model does not do");
         const TextReading::Gives gives = inspect(model).reading->gives;
         if (gives == TextReading::Gives::answers)
             refuse_given(app, {"--truncate", "--prompt"}, "is not about answers to questions, which this model gives");
@@ -310,12 +315,13 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     refuse_given(app, {"--truncate"}, "is for models that turn texts into vectors or classes");
     GenerateOptions generate = options.generate;
     generate.grammar = grammar_of(options.grammar);
+    if (options.likeliest) generate.likeliest = static_cast<size_t>(*options.likeliest);
     if (!options.language.empty()) generate.choices["language"] = options.language;
     if (!options.task.empty()) generate.choices["task"] = options.task;
     const std::optional<TextGeneration> generation = inspect(model).generation;
     if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
     if (generation && generation->audio) {
-        refuse_given(app, {"--hypotheses", "--stop", "--json-schema", "--grammar", "--regex"},
+        refuse_given(app, {"--hypotheses", "--likeliest", "--stop", "--json-schema", "--grammar", "--regex"},
                      "does not apply to audio");
         AudioRun files(*generation->audio, runtime.session(model, device, how), output, generate);
         if (options.texts.empty()) return files.lines(lines);
@@ -388,6 +394,9 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                "when a line on stdin cannot be used: end there, or report it, go on, and end with status 3")
         .shows_default();
     add_search_options(app, options->generate);
+    app.option("--likeliest", options->likeliest, "N",
+               "with --json: how likely the tokens were, and the N likeliest in their place")
+        .within(int64_t{0}, int64_t{128});
     add_answer_options(app, options->generate, Defaults::own);
     add_grammar_options(app, options->grammar);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};

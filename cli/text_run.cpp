@@ -3,6 +3,8 @@
 #include "interrupt.hpp"
 #include "table.hpp"
 
+#include "base/utf8.hpp"
+
 #include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
@@ -13,14 +15,36 @@
 namespace lamina::cli {
 namespace {
 
+Json as_json(const TokenScore &score) {
+    const bool whole = first_invalid_utf8(score.text) == score.text.size(); // it may be a part of a character
+    return {{"token", score.token},
+            {"text", whole ? score.text : printable(score.text)},
+            {"log_probability", score.log_probability}};
+}
+
+Json as_json(const std::vector<ScoredToken> &scores) {
+    Json out = Json::array();
+    for (const ScoredToken &score : scores) {
+        Json each = as_json(static_cast<const TokenScore &>(score));
+        Json likeliest = Json::array();
+        for (const TokenScore &other : score.likeliest) likeliest.push_back(as_json(other));
+        each["likeliest"] = std::move(likeliest);
+        out.push_back(std::move(each));
+    }
+    return out;
+}
+
 Json as_json(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
     Json all = Json::array();
-    for (const Hypothesis &h : hypotheses)
-        all.push_back({{"output", h.text},
-                       {"log_probability", h.log_probability},
-                       {"score", h.score},
-                       {"tokens", h.tokens},
-                       {"finish", finish_name(h.finish)}});
+    for (const Hypothesis &h : hypotheses) {
+        Json each{{"output", h.text},
+                  {"log_probability", h.log_probability},
+                  {"score", h.score},
+                  {"tokens", h.tokens},
+                  {"finish", finish_name(h.finish)}};
+        if (!h.scores.empty()) each["scores"] = as_json(h.scores);
+        all.push_back(std::move(each));
+    }
     return {{"text", text}, {"output", hypotheses.empty() ? "" : hypotheses.front().text}, {"hypotheses", all}};
 }
 

@@ -237,7 +237,7 @@ void Api::expect_client(Work &work, const std::function<bool()> &left) const {
 
 void Api::await(Work &work, const Request &request) const {
     while (!work.ended()) {
-        if (work.wait(soon(work))) (void)work.take_pieces();
+        if (work.wait(soon(work))) (void)work.take_news();
         if (!work.ended()) expect_client(work, request.left); // also while there is news all the time
     }
     work.expect_success();

@@ -154,9 +154,10 @@ class Api {
     std::atomic<uint64_t> requests_ = 0;
     Metrics metrics_;
     Gate gate_{options_.most};
-    Budget json_memory_{size_t{256} << 20};    // bytes; the largest request takes hardly less
-    Budget grammar_memory_{size_t{256} << 20}; // bytes, of answers that are not written yet
-    std::deque<Engine> engines_;               // last, so that they end first
+    Budget json_memory_{size_t{256} << 20}; // bytes; the largest request takes hardly less
+    // Bytes, of answers that are not written yet: their grammars, and how likely their tokens were.
+    Budget answer_memory_{size_t{256} << 20};
+    std::deque<Engine> engines_; // last, so that they end first
 };
 
 } // namespace lamina::serve

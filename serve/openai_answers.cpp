@@ -2,6 +2,7 @@
 #include "answer_parts.hpp"
 #include "openai_request.hpp"
 #include "openai_result.hpp"
+#include "openai_scores.hpp"
 #include "route.hpp"
 #include "tokens.hpp"
 
@@ -10,7 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
 #include <random>
+#include <utility>
 
 namespace lamina::serve {
 namespace {
@@ -37,8 +40,10 @@ size_t prompt_tokens(const Engine &engine, const std::vector<std::string> &promp
     return nothing.ids.empty() ? out : out - std::min(out, nothing.ids.front().size());
 }
 
-Choice choice_of(AnswerParts parts, const Hypothesis &answer, bool chat) {
+Choice choice_of(AnswerParts parts, const Hypothesis &answer, bool chat, bool scored) {
     Choice out{.text = chat ? "" : answer.text, .finish = answer.finish};
+    size_t offset = 0;
+    if (scored) out.scores = chat ? chat_scores(answer.scores) : completion_scores(answer.scores, offset);
     if (!chat) return out;
     std::vector<AnswerPart> all = parts.push(answer.text);
     std::ranges::move(parts.finish(), std::back_inserter(all));
@@ -68,23 +73,33 @@ class PartEvents {
         : head_(head), choice_(choice), parts_(std::move(parts)) {}
 
     // Of the next piece of its text.
-    [[nodiscard]] std::string of(std::string_view piece, bool last) {
-        if (!head_.chat) return piece.empty() ? "" : piece_event(head_, choice_, piece);
+    [[nodiscard]] std::string of(Work::News news, bool last) {
+        std::ranges::move(news.scores, std::back_inserter(scores_));
+        if (!head_.chat) return news.text.empty() ? "" : piece_event(head_, choice_, news.text, take_scores());
         std::string out;
-        for (const AnswerPart &part : parts_.push(piece)) out += of(part);
+        for (const AnswerPart &part : parts_.push(news.text)) out += of(part);
         if (!last) return out;
         for (const AnswerPart &part : parts_.finish()) out += of(part);
         return out;
     }
-    [[nodiscard]] bool called() const { return calls_ > 0; }
+    [[nodiscard]] std::string finish(Finish how) {
+        return finish_event(head_, choice_, how, calls_ > 0, take_scores());
+    }
 
   private:
+    // Those that no event has told yet.
+    Json take_scores() {
+        if (scores_.empty()) return nullptr;
+        const std::vector<ScoredToken> all = std::exchange(scores_, {});
+        return head_.chat ? chat_scores(all) : completion_scores(all, offset_);
+    }
+
     std::string of(const AnswerPart &part) {
         switch (part.kind) {
         case AnswerPart::Kind::thought:
             return thought_event(head_, choice_, part.text);
         case AnswerPart::Kind::text:
-            return piece_event(head_, choice_, part.text);
+            return piece_event(head_, choice_, part.text, take_scores());
         case AnswerPart::Kind::call:
             return call_event(head_, choice_, calls_++, {id_of_call(), part.text, ""});
         case AnswerPart::Kind::arguments:
@@ -94,8 +109,9 @@ class PartEvents {
     }
 
     const AnswerHead &head_;
-    size_t choice_, calls_ = 0;
+    size_t choice_, calls_ = 0, offset_ = 0;
     AnswerParts parts_;
+    std::vector<ScoredToken> scores_;
 };
 
 } // namespace
@@ -112,7 +128,7 @@ struct Api::Writing {
     AnswerHead head;
     size_t prompt_tokens = 0;
     bool usage = false; // as the last event
-    std::shared_ptr<void> grammar_memory;
+    std::shared_ptr<void> memory;
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
 
@@ -160,7 +176,14 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
     if (request.tools) writing->tools = engine.tool_format();
     writing->head = {chat, id_of(chat ? "chatcmpl-" : "cmpl-"), request.model, std::time(nullptr)};
     writing->usage = request.stream_usage;
-    if (options.grammar) writing->grammar_memory = grammar_memory_.take(options.grammar->bytes());
+    size_t memory = options.grammar ? options.grammar->bytes() : 0;
+    if (options.likeliest) {
+        const auto longest = static_cast<size_t>(engine.room().length);
+        const size_t tokens =
+            request.max_length ? std::min(static_cast<size_t>(*request.max_length), longest) : longest;
+        memory += prompts.size() * request.choices * tokens * memory_of_scores(*options.likeliest);
+    }
+    if (memory > 0) writing->memory = answer_memory_.take(memory);
     writing->prompt_tokens = prompt_tokens(engine, prompts, chat);
     for (const std::string &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
@@ -177,7 +200,8 @@ Response Api::whole(const Request &request, Writing &writing) {
     std::vector<Choice> choices;
     for (const auto &each : writing.answers) {
         await(*each, request);
-        choices.push_back(choice_of(writing.parts(*each), each->hypothesis, writing.head.chat));
+        choices.push_back(
+            choice_of(writing.parts(*each), each->hypothesis, writing.head.chat, each->options.likeliest.has_value()));
     }
     metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
     return {.body = answer_json(writing.head, choices, writing.used())};
@@ -212,11 +236,11 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
             (void)answer.wait(open == 1 ? soon(answer) : Work::Clock::now());
             if (!answer.ended()) expect_client(answer, left);
             over[i] = answer.ended(); // before the pieces are taken, so that none is left behind
-            if (const std::string event = events[i].of(answer.take_pieces(), over[i]); !event.empty() && !send(event))
+            if (const std::string event = events[i].of(answer.take_news(), over[i]); !event.empty() && !send(event))
                 return;
             if (!over[i]) continue;
             answer.expect_success();
-            if (!send(finish_event(writing.head, i, answer.hypothesis.finish, events[i].called()))) return;
+            if (!send(events[i].finish(answer.hypothesis.finish))) return;
             --open;
         }
         if (open > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // no single one can be waited for

@@ -7,8 +7,11 @@
 #include "base/joined.hpp"
 #include "base/json_reader.hpp"
 
+#include <lamina/sampling.hpp>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -17,7 +20,8 @@ namespace {
 
 constexpr size_t most_texts = 2048; // of one request, as OpenAI has it
 constexpr size_t most_choices = 128;
-constexpr int64_t longest = 1 << 20; // tokens
+constexpr int64_t longest = 1 << 20;   // tokens
+constexpr int64_t most_likeliest = 20; // in the place of a token, as OpenAI has it
 
 constexpr std::array<std::string_view, 8> ignored{"user",
                                                   "metadata",
@@ -28,26 +32,31 @@ constexpr std::array<std::string_view, 8> ignored{"user",
                                                   "prompt_cache_retention",
                                                   "stream_options"};
 
-constexpr std::array neutral_of_completions{Neutral{"frequency_penalty", "0"}, Neutral{"presence_penalty", "0"},
-                                            Neutral{"logit_bias", "{}"},       Neutral{"best_of", "1"},
-                                            Neutral{"echo", "false"},          Neutral{"suffix", "\"\""},
-                                            Neutral{"logprobs", "null"}};
+constexpr std::array neutral_of_completions{Neutral{"best_of", "1"}, Neutral{"echo", "false"},
+                                            Neutral{"suffix", "\"\""}};
 
 constexpr std::array neutral_of_chats{
-    Neutral{"frequency_penalty", "0"},    Neutral{"presence_penalty", "0"}, Neutral{"logit_bias", "{}"},
-    Neutral{"logprobs", "false"},         Neutral{"top_logprobs", "0"},     Neutral{"functions", "[]"},
-    Neutral{"function_call", "\"none\""}, Neutral{"audio", "null"},         Neutral{"prediction", "null"},
-    Neutral{"reasoning_effort", "null"},  Neutral{"verbosity", "null"},     Neutral{"web_search_options", "null"}};
+    Neutral{"functions", "[]"},           Neutral{"function_call", "\"none\""}, Neutral{"audio", "null"},
+    Neutral{"prediction", "null"},        Neutral{"reasoning_effort", "null"},  Neutral{"verbosity", "null"},
+    Neutral{"web_search_options", "null"}};
 
 constexpr std::array neutral_of_messages{Neutral{"name", "null"}, Neutral{"refusal", "null"}, Neutral{"audio", "null"},
                                          Neutral{"function_call", "null"}};
 
-// Both ends are inclusive.
-double number_within(const JsonView &value, double least, double most) {
-    const double number = value.number();
-    if (number >= least && number <= most) return number;
-    const auto text = [](double n) { return n == std::floor(n) ? std::to_string(int64_t(n)) : std::to_string(n); };
-    value.fail("expected a number from " + text(least) + " to " + text(most) + ", found " + value.description());
+// {"50256": -100}: what is added to the scores of tokens, by their ids.
+void read_biases(const JsonView &value, AnswerRequest &out) {
+    constexpr double most = 100; // as OpenAI has it; -100 excludes a token
+    for (const JsonView each : value.members()) {
+        int32_t token = 0;
+        const std::string_view key = each.key();
+        if (const auto [end, why] = std::from_chars(key.data(), key.data() + key.size(), token);
+            why != std::errc() || end != key.data() + key.size() || token < 0)
+            each.fail("expected a token's id");
+        const double bias = each.number();
+        if (!(bias >= -most && bias <= most))
+            each.fail("expected a number from -100 to 100, found " + each.description());
+        out.biases[token] = bias == -most ? -std::numeric_limits<double>::infinity() : bias;
+    }
 }
 
 void read_stop(const JsonView &value, AnswerRequest &out) {
@@ -59,14 +68,17 @@ void read_stop(const JsonView &value, AnswerRequest &out) {
 
 void read_answer_fields(const JsonView &request, AnswerRequest &out) {
     out.model = request.at("model").string();
-    const auto real = [&](const char *field, std::optional<double> &to, double least, double most) {
-        if (request.has(field)) to = number_within(request.at(field), least, most);
-    };
-    real("temperature", out.temperature, 0, 100);
-    real("top_p", out.top_p, std::numeric_limits<double>::min(), 1);
-    real("min_p", out.min_p, 0, 1);
-    real("repetition_penalty", out.repetition_penalty, 0.01, 100);
-    if (request.has("top_k")) out.top_k = static_cast<uint64_t>(request.at("top_k").integer(0, longest));
+    for (const SamplingOption &option : sampling_options) {
+        const std::string name(option.name);
+        if (!request.has(name)) continue;
+        const JsonView value = request.at(name);
+        const double number = value.number();
+        if (!option.takes(number)) value.fail("expected " + option.expected() + ", found " + value.description());
+        out.sampling.emplace(name, number);
+    }
+    if (request.has("logit_bias")) read_biases(request.at("logit_bias"), out);
+    if (request.has("min_tokens")) out.min_length = request.at("min_tokens").integer(0, longest);
+    if (request.has("ignore_eos")) out.ignore_end = request.at("ignore_eos").boolean();
     if (request.has("seed"))
         out.seed = static_cast<uint64_t>(
             request.at("seed").integer(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
@@ -84,20 +96,10 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
 }
 
 std::vector<std::string> answer_fields(const std::string &subject, const std::vector<std::string> &more = {}) {
-    std::vector<std::string> out{"model",
-                                 subject,
-                                 "max_tokens",
-                                 "temperature",
-                                 "top_p",
-                                 "n",
-                                 "stop",
-                                 "seed",
-                                 "stream",
-                                 "top_k",
-                                 "min_p",
-                                 "repetition_penalty",
-                                 "response_format",
-                                 "structured_outputs"};
+    std::vector<std::string> out{"model",      subject,      "max_tokens",      "n",
+                                 "stop",       "seed",       "stream",          "logit_bias",
+                                 "min_tokens", "ignore_eos", "response_format", "structured_outputs"};
+    for (const SamplingOption &option : sampling_options) out.emplace_back(option.name);
     out.insert(out.end(), more.begin(), more.end());
     return out;
 }
@@ -126,9 +128,10 @@ void expect_plain_text(const JsonView &request) {
 AnswerRequest completion_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {answer_fields("prompt"), ignored, neutral_of_completions});
+    expect_fields(request, {answer_fields("prompt", {"logprobs"}), ignored, neutral_of_completions});
     AnswerRequest out;
     read_answer_fields(request, out);
+    if (request.has("logprobs")) out.likeliest = static_cast<size_t>(request.at("logprobs").integer(0, most_likeliest));
     const JsonView prompt = request.at("prompt");
     out.prompts = texts_of(prompt, most_texts);
     if (out.prompts.empty()) prompt.fail("expected at least one text");
@@ -141,12 +144,20 @@ AnswerRequest completion_request(std::string_view body) {
 AnswerRequest chat_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {answer_fields("messages", {"max_completion_tokens", "modalities", "tools", "tool_choice",
-                                                       "parallel_tool_calls", "chat_template_kwargs"}),
+    expect_fields(request, {answer_fields("messages",
+                                          {"max_completion_tokens", "modalities", "tools", "tool_choice",
+                                           "parallel_tool_calls", "chat_template_kwargs", "logprobs", "top_logprobs"}),
                             ignored, neutral_of_chats});
     AnswerRequest out;
     read_answer_fields(request, out);
     expect_plain_text(request);
+    if (request.has("logprobs") && request.at("logprobs").boolean()) out.likeliest = 0;
+    if (request.has("top_logprobs")) {
+        const JsonView likeliest = request.at("top_logprobs");
+        const auto count = static_cast<size_t>(likeliest.integer(0, most_likeliest));
+        if (!out.likeliest && count > 0) likeliest.fail("expected it with \"logprobs\": true");
+        if (out.likeliest) out.likeliest = count;
+    }
     for (const JsonView message : request.at("messages").items()) out.messages.push_back(message_of(message));
     if (out.messages.empty()) request.at("messages").fail("expected at least one message");
     if (request.has("chat_template_kwargs"))
@@ -164,28 +175,27 @@ AnswerRequest chat_request(std::string_view body) {
 
 GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &suggested, uint64_t seed) {
     GenerateOptions out;
-    out.temperature = request.temperature.value_or(suggested.temperature);
-    out.repetition_penalty = request.repetition_penalty ? request.repetition_penalty : suggested.repetition_penalty;
-    if (out.temperature > 0) {
-        out.top_k = request.top_k.value_or(suggested.top_k);
-        out.top_p = request.top_p.value_or(suggested.top_p);
-        out.min_p = request.min_p.value_or(suggested.min_p);
-        out.top_h = suggested.top_h;
-        out.typical_p = suggested.typical_p;
-        out.epsilon_cutoff = suggested.epsilon_cutoff;
-        out.eta_cutoff = suggested.eta_cutoff;
-        out.seed = request.seed.value_or(seed);
-    } else if (!request.temperature) {
-        const char *idle = request.top_k.value_or(0) != 0   ? "top_k"
-                           : request.top_p.value_or(1) != 1 ? "top_p"
-                           : request.min_p.value_or(0) != 0 ? "min_p"
-                           : request.choices > 1            ? "n"
-                                                            : nullptr;
-        if (idle != nullptr)
-            throw Error(ErrorCode::input, std::string("request: /") + idle +
+    for (const SamplingOption &option : sampling_options) {
+        const auto given = request.sampling.find(option.name);
+        option.set(out, given != request.sampling.end() ? given->second : option.of(suggested).value_or(1));
+    }
+    out.seed = request.seed.value_or(seed);
+    if (out.temperature == 0 && request.sampling.count("temperature") == 0) {
+        std::string idle = request.choices > 1 ? "n" : "";
+        const GenerateOptions plain;
+        for (const SamplingOption &option : sampling_options)
+            if (const auto given = request.sampling.find(option.name);
+                option.samples && given != request.sampling.end() && given->second != option.of(plain))
+                idle = option.name;
+        if (!idle.empty())
+            throw Error(ErrorCode::input, "request: /" + idle +
                                               ": has no effect without a temperature, for which this model's makers "
                                               "suggest nothing; set it, too");
     }
+    out.biases = request.biases;
+    out.min_length = request.min_length;
+    out.ignore_end = request.ignore_end;
+    out.likeliest = request.likeliest;
     out.max_length = request.max_length.value_or(0);
     out.grammar = request.grammar;
     out.stop = request.stop;

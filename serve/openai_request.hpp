@@ -25,8 +25,12 @@ struct AnswerRequest {
     size_t choices = 1; // how many answers to each prompt
     bool stream = false, stream_usage = false;
     std::optional<int64_t> max_length;
-    std::optional<double> temperature, top_p, min_p, repetition_penalty;
-    std::optional<uint64_t> top_k, seed;
+    std::map<std::string, double, std::less<>> sampling; // numbers of sampling.hpp
+    std::map<int32_t, double> biases;                    // by token
+    int64_t min_length = 0;                              // in tokens
+    bool ignore_end = false;
+    std::optional<size_t> likeliest; // how many of the likeliest tokens are told of in each place; nothing: no scores
+    std::optional<uint64_t> seed;
     std::vector<std::string> stop;
     std::optional<Grammar> grammar; // that every answer must be of
     // ---- Of a conversation ----

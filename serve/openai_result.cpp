@@ -50,10 +50,10 @@ std::string event_of(const AnswerHead &head, Json choices) {
 }
 
 // A choice of an event: what it adds, and why it ended, if it did.
-std::string event_of(const AnswerHead &head, size_t choice, Json added, Json reason) {
+std::string event_of(const AnswerHead &head, size_t choice, Json added, Json reason, Json scores = {}) {
     Json out{{"index", choice}};
     out[head.chat ? "delta" : "text"] = std::move(added);
-    out["logprobs"] = nullptr;
+    out["logprobs"] = std::move(scores);
     out["finish_reason"] = std::move(reason);
     return event_of(head, Json::array({std::move(out)}));
 }
@@ -97,7 +97,7 @@ std::string answer_json(const AnswerHead &head, const std::vector<Choice> &choic
             choice["message"] = message_of(choices[i]);
         else
             choice["text"] = choices[i].text;
-        choice["logprobs"] = nullptr;
+        choice["logprobs"] = choices[i].scores;
         choice["finish_reason"] = reason_of(choices[i].finish, !choices[i].calls.empty());
         list.push_back(std::move(choice));
     }
@@ -110,9 +110,10 @@ std::string role_event(const AnswerHead &head, size_t choice) {
     return event_of(head, choice, {{"role", "assistant"}, {"content", ""}}, nullptr);
 }
 
-std::string piece_event(const AnswerHead &head, size_t choice, std::string_view piece) {
+std::string piece_event(const AnswerHead &head, size_t choice, std::string_view piece, Json scores) {
     Json text = std::string(piece);
-    return event_of(head, choice, head.chat ? Json{{"content", std::move(text)}} : std::move(text), nullptr);
+    return event_of(head, choice, head.chat ? Json{{"content", std::move(text)}} : std::move(text), nullptr,
+                    std::move(scores));
 }
 
 std::string thought_event(const AnswerHead &head, size_t choice, std::string_view piece) {
@@ -130,8 +131,8 @@ std::string arguments_event(const AnswerHead &head, size_t choice, size_t number
     return event_of(head, choice, {{"tool_calls", Json::array({std::move(more)})}}, nullptr);
 }
 
-std::string finish_event(const AnswerHead &head, size_t choice, Finish finish, bool called) {
-    return event_of(head, choice, head.chat ? Json::object() : Json(""), reason_of(finish, called));
+std::string finish_event(const AnswerHead &head, size_t choice, Finish finish, bool called, Json scores) {
+    return event_of(head, choice, head.chat ? Json::object() : Json(""), reason_of(finish, called), std::move(scores));
 }
 
 std::string usage_event(const AnswerHead &head, const Usage &usage) {

@@ -32,17 +32,20 @@ struct Choice {
     Finish finish = Finish::length;
     std::string thought{};
     std::vector<CalledTool> calls{};
+    Json scores{}; // null: nobody wants them
 };
 [[nodiscard]] std::string answer_json(const AnswerHead &head, const std::vector<Choice> &choices, const Usage &usage);
 
-// Server-sent events: "data: JSON\n\n". A chat begins with an event that says who speaks.
+// Server-sent events: "data: JSON\n\n". `scores`: of openai_scores.hpp. A chat begins with an event that says who
+// speaks.
 [[nodiscard]] std::string role_event(const AnswerHead &head, size_t choice);
-[[nodiscard]] std::string piece_event(const AnswerHead &head, size_t choice, std::string_view piece);
+[[nodiscard]] std::string piece_event(const AnswerHead &head, size_t choice, std::string_view piece, Json scores = {});
 [[nodiscard]] std::string thought_event(const AnswerHead &head, size_t choice, std::string_view piece);
 // A call begins with its name; its arguments follow in pieces.
 [[nodiscard]] std::string call_event(const AnswerHead &head, size_t choice, size_t number, const CalledTool &call);
 [[nodiscard]] std::string arguments_event(const AnswerHead &head, size_t choice, size_t number, std::string_view piece);
-[[nodiscard]] std::string finish_event(const AnswerHead &head, size_t choice, Finish finish, bool called = false);
+[[nodiscard]] std::string finish_event(const AnswerHead &head, size_t choice, Finish finish, bool called = false,
+                                       Json scores = {});
 [[nodiscard]] std::string usage_event(const AnswerHead &head, const Usage &usage);
 [[nodiscard]] std::string error_event(const std::string &error); // the JSON of an error
 inline constexpr std::string_view last_event = "data: [DONE]\n\n";

@@ -1,12 +1,14 @@
 #include "work.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace lamina::serve {
 
 bool Work::wait(Clock::time_point until) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, until, [&] { return ended_ || !pieces_.empty(); });
+    return changed_.wait_until(lock, until, [&] { return ended_ || !news_.text.empty(); });
 }
 
 bool Work::ended() const {
@@ -14,9 +16,9 @@ bool Work::ended() const {
     return ended_;
 }
 
-std::string Work::take_pieces() {
+Work::News Work::take_news() {
     const std::scoped_lock lock(mutex_);
-    return std::exchange(pieces_, "");
+    return std::exchange(news_, {});
 }
 
 void Work::expect_success() const {
@@ -39,9 +41,11 @@ bool Work::begun() const {
     return begun_;
 }
 
-void Work::add(std::string_view piece) {
+void Work::add(std::string_view piece, std::vector<ScoredToken> scores) {
     const std::scoped_lock lock(mutex_);
-    pieces_ += piece;
+    news_.text += piece;
+    std::ranges::move(scores, std::back_inserter(news_.scores));
+    if (piece.empty()) return;
     begun_ = true;
     changed_.notify_all();
 }

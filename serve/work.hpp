@@ -35,15 +35,20 @@ class Work {
     // Waits until the work has ended or has a new piece, but not beyond `until`. Returns whether there is news.
     bool wait(Clock::time_point until);
     [[nodiscard]] bool ended() const;
-    [[nodiscard]] std::string take_pieces(); // what was generated since the last call
-    void expect_success() const;             // throws what the engine threw
-    void leave();                            // nobody waits any more
+    // What was generated since the last call: a text, and how likely its tokens were, if that is wanted.
+    struct News {
+        std::string text;
+        std::vector<ScoredToken> scores;
+    };
+    [[nodiscard]] News take_news();
+    void expect_success() const; // throws what the engine threw
+    void leave();                // nobody waits any more
 
     // ---- For the engine ----
 
     [[nodiscard]] bool left() const;
     [[nodiscard]] bool begun() const; // has had a piece
-    void add(std::string_view piece);
+    void add(std::string_view piece, std::vector<ScoredToken> scores = {});
     void end(std::exception_ptr why = nullptr);
 
     const Clock::time_point asked = Clock::now();
@@ -52,7 +57,7 @@ class Work {
   private:
     mutable std::mutex mutex_; // guards all below
     std::condition_variable changed_;
-    std::string pieces_;
+    News news_;
     bool ended_ = false, left_ = false, begun_ = false;
     std::exception_ptr why_;
 };

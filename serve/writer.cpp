@@ -44,8 +44,8 @@ void Writer::tell(Batch::Progress progress) {
     Answer &answer = *found->second;
     if (!progress.piece.empty()) {
         if (!answer.begun()) metrics_.first_token(model_, Work::Clock::now() - answer.asked);
-        answer.add(progress.piece);
     }
+    answer.add(progress.piece, std::move(progress.scores));
     if (progress.failed) {
         answer.end(std::make_exception_ptr(*progress.failed));
     } else if (progress.finished) {

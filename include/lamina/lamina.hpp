@@ -137,13 +137,29 @@ struct GenerateOptions {
     double typical_p = 1;      // the fewest of typical likelihood that together have this probability
     double epsilon_cutoff = 0; // those with at least this probability
     double eta_cutoff = 0;     // likewise, but less where the entropy is high
+    double top_n_sigma = 0;    // above 0: those whose scores are within so many standard deviations of the best
+    // XTC: so often, of the tokens with at least the threshold's probability, all but the least likely are left out.
+    double xtc_probability = 0, xtc_threshold = 0.1;
     // Above 1: make tokens that have occurred, also in the prompt, less likely. If absent: as the model says,
     // else 1.
     std::optional<double> repetition_penalty{};
+    // Subtracted from the score of a token that occurs in the answer: as often as it occurs, and once.
+    double frequency_penalty = 0, presence_penalty = 0;
+    // DRY: a token that would lengthen a sequence that occurred before, to more than dry_allowed_length tokens, loses
+    // multiplier * base^(length - dry_allowed_length). No sequence goes beyond a token with a text of dry_breakers.
+    double dry_multiplier = 0, dry_base = 1.75;
+    size_t dry_allowed_length = 2;
+    std::vector<std::string> dry_breakers{"\n", ":", "\"", "*"};
+    std::map<int32_t, double> biases{}; // added to the scores of these tokens; -infinity excludes them
+    int64_t min_length = 0;             // tokens before which a text does not end, except at a stop text
+    bool ignore_end = false;            // an end token is never chosen: texts end at stop texts and at max_length
     uint64_t seed = 0;
     uint64_t first = 0;     // number of the first text: texts passed in parts get the same samples as all at once
     int64_t max_length = 0; // tokens; 0: the model's default. Never beyond the model's positions
     Choices choices;        // what is not chosen here, the model chooses
+    // Hypotheses tell how likely each token was, and so many of the likeliest ones in its place; at most 128. No token
+    // is then left out because a grammar leaves no choice.
+    std::optional<size_t> likeliest{};
     std::vector<std::string> stop; // the output ends before the first of these; none: those of the model, if it has any
     std::optional<Grammar> grammar{}; // what the text must be; it ends where nothing can follow
     bool special_tokens = true;       // add the model's special tokens to a prompt; false: the prompt contains them
@@ -160,6 +176,16 @@ struct GenerateOptions {
     std::function<void(size_t text, const Error &why)> failed;
 };
 
+struct TokenScore {
+    int32_t token = 0;
+    std::string text;           // bytes: a character may take several tokens
+    double log_probability = 0; // natural logarithm; by the model alone, without options, -infinity if it is suppressed
+};
+
+struct ScoredToken : TokenScore {
+    std::vector<TokenScore> likeliest; // in its place, best first: GenerateOptions::likeliest
+};
+
 // Why a text ended: at an end token, before one of GenerateOptions::stop, or at the maximum length.
 enum class Finish { end, stop, length };
 
@@ -171,7 +197,8 @@ struct Hypothesis {
     double log_probability = 0;
     double score = 0; // hypotheses are ranked by it
     Finish finish = Finish::length;
-    size_t reused = 0; // tokens of the prompt that were not computed: GenerateOptions::reuse
+    size_t reused = 0;                 // tokens of the prompt that were not computed: GenerateOptions::reuse
+    std::vector<ScoredToken> scores{}; // of `tokens`, if GenerateOptions::likeliest is given
 };
 
 class Session {

@@ -9,6 +9,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <lamina/sampling.hpp>
 #include <lamina/texts.hpp>
 
 #include <utility>
@@ -59,36 +60,41 @@ void add_grammar(nb::module_ &m) {
         .def("matches", &Grammar::matches, nb::arg("text"), "Whether a text is of the grammar.");
 }
 
+std::vector<std::string> sampling_names() {
+    std::vector<std::string> out;
+    for (const SamplingOption &option : sampling_options) out.emplace_back(option.name);
+    return out;
+}
+
 // The names are those of lamina.hpp, which explains them, as does lamina/_options.py.
 void add_options(nb::module_ &m) {
-    nb::class_<GenerateOptions>(m, "GenerateOptions")
-        .def(nb::init<>())
-        .def_rw("batch", &GenerateOptions::batch)
-        .def_rw("beams", &GenerateOptions::beams)
-        .def_rw("beams_compete", &GenerateOptions::beams_compete)
-        .def_rw("hypotheses", &GenerateOptions::hypotheses)
-        .def_rw("length_penalty", &GenerateOptions::length_penalty)
-        .def_rw("temperature", &GenerateOptions::temperature)
-        .def_rw("top_k", &GenerateOptions::top_k)
-        .def_rw("top_p", &GenerateOptions::top_p)
-        .def_rw("min_p", &GenerateOptions::min_p)
-        .def_rw("top_h", &GenerateOptions::top_h)
-        .def_rw("typical_p", &GenerateOptions::typical_p)
-        .def_rw("epsilon_cutoff", &GenerateOptions::epsilon_cutoff)
-        .def_rw("eta_cutoff", &GenerateOptions::eta_cutoff)
-        .def_rw("repetition_penalty", &GenerateOptions::repetition_penalty)
-        .def_rw("seed", &GenerateOptions::seed)
-        .def_rw("first", &GenerateOptions::first)
-        .def_rw("max_length", &GenerateOptions::max_length)
-        .def_prop_rw("choices", &choices, &choose)
-        .def_rw("stop", &GenerateOptions::stop)
-        .def_rw("grammar", &GenerateOptions::grammar)
-        .def_rw("special_tokens", &GenerateOptions::special_tokens)
-        .def_rw("skip_special_tokens", &GenerateOptions::skip_special_tokens)
-        .def_rw("cached", &GenerateOptions::cached)
-        .def_rw("reuse", &GenerateOptions::reuse)
-        .def_rw("progress", &GenerateOptions::progress)
-        .def_rw("stream", &GenerateOptions::stream);
+    auto options = nb::class_<GenerateOptions>(m, "GenerateOptions")
+                       .def(nb::init<>())
+                       .def_rw("batch", &GenerateOptions::batch)
+                       .def_rw("beams", &GenerateOptions::beams)
+                       .def_rw("beams_compete", &GenerateOptions::beams_compete)
+                       .def_rw("hypotheses", &GenerateOptions::hypotheses)
+                       .def_rw("length_penalty", &GenerateOptions::length_penalty)
+                       .def_rw("seed", &GenerateOptions::seed)
+                       .def_rw("first", &GenerateOptions::first)
+                       .def_rw("max_length", &GenerateOptions::max_length)
+                       .def_rw("min_length", &GenerateOptions::min_length)
+                       .def_rw("ignore_end", &GenerateOptions::ignore_end)
+                       .def_rw("biases", &GenerateOptions::biases)
+        .def_rw("likeliest", &GenerateOptions::likeliest)
+                       .def_rw("dry_breakers", &GenerateOptions::dry_breakers)
+                       .def_prop_rw("choices", &choices, &choose)
+                       .def_rw("stop", &GenerateOptions::stop)
+                       .def_rw("grammar", &GenerateOptions::grammar)
+                       .def_rw("special_tokens", &GenerateOptions::special_tokens)
+                       .def_rw("skip_special_tokens", &GenerateOptions::skip_special_tokens)
+                       .def_rw("cached", &GenerateOptions::cached)
+                       .def_rw("reuse", &GenerateOptions::reuse)
+                       .def_rw("progress", &GenerateOptions::progress)
+                       .def_rw("stream", &GenerateOptions::stream);
+    for (const SamplingOption &option : sampling_options)
+        std::visit([&](auto member) { options.def_rw(option.name.data(), member); }, option.member);
+    m.attr("sampling_options") = nb::cast(sampling_names());
 }
 
 } // namespace
@@ -96,6 +102,18 @@ void add_options(nb::module_ &m) {
 void add_generation(nb::module_ &m) {
     add_grammar(m);
     add_options(m);
+    nb::class_<TokenScore>(m, "TokenScore", "How likely a token was, by the model alone.")
+        .def_ro("token", &TokenScore::token)
+        .def_prop_ro(
+            "text", [](const TokenScore &s) { return nb::bytes(s.text.data(), s.text.size()); },
+            "Bytes: a character may take several tokens.")
+        .def_ro("log_probability", &TokenScore::log_probability, "Natural logarithm.")
+        .def("__repr__", [](const TokenScore &s) {
+            return nb::str("<lamina.TokenScore {} {!r}, {:.4g}>")
+                .format(s.token, nb::bytes(s.text.data(), s.text.size()), s.log_probability);
+        });
+    nb::class_<ScoredToken, TokenScore>(m, "ScoredToken", "A token of an answer.")
+        .def_ro("likeliest", &ScoredToken::likeliest, "The likeliest tokens in its place, best first.");
     nb::class_<Hypothesis>(m, "Hypothesis", "A text that a model generated.")
         .def_ro("text", &Hypothesis::text)
         .def_ro("tokens", &Hypothesis::tokens)
@@ -103,6 +121,7 @@ void add_generation(nb::module_ &m) {
         .def_ro("score", &Hypothesis::score, "Hypotheses of a text are ranked by it.")
         .def_prop_ro("finish", &finish_name,
                      "Why it ended: at an \"end\" token, before a \"stop\" string, or at the maximum \"length\".")
+        .def_ro("scores", &Hypothesis::scores, "How likely its tokens were: the option likeliest.")
         .def_ro("reused", &Hypothesis::reused, "Tokens of the prompt that were not computed again.")
         .def("__repr__", [](const Hypothesis &h) {
             return nb::str("<lamina.Hypothesis {!r}, score {:.4g}>").format(h.text, h.score);

@@ -189,10 +189,8 @@ class Model:
 
     def _chat_options(self, options: Mapping[str, Any]) -> Dict[str, Any]:
         suggested = _lamina.suggested_options(self._model)
-        names = ("temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff",
-                 "repetition_penalty")
         of_template = {"special_tokens": False, "reuse": True, "max_length": 4096, "beams": 1}
-        return {**of_template, **{name: getattr(suggested, name) for name in names}, **options}
+        return {**of_template, **{name: getattr(suggested, name) for name in _lamina.sampling_options}, **options}
 
     # ---- Numbers of texts ----
 

@@ -28,8 +28,25 @@ class GenerateOptions(TypedDict, total=False):
         at least this fraction of the likeliest one's probability.
     top_h, typical_p, epsilon_cutoff, eta_cutoff
         More ways to leave out tokens, as transformers names them.
+    top_n_sigma
+        Sample among tokens whose scores are within so many standard deviations of the best.
+    xtc_probability, xtc_threshold
+        So often, of the tokens with at least the threshold's probability (0.1), leave out all but the least likely.
     repetition_penalty
         Above 1: make tokens that have occurred less likely; as the model says, else 1.
+    frequency_penalty, presence_penalty
+        Subtracted from the score of a token that occurs in the answer: as often as it occurs, and once.
+    dry_multiplier, dry_base, dry_allowed_length, dry_breakers
+        A token that would lengthen a sequence that occurred before, to more than dry_allowed_length tokens (2), loses
+        multiplier * base ** (length - dry_allowed_length). No sequence goes beyond a token with one of the breakers.
+    biases
+        Added to the scores of tokens, by id; -inf excludes one.
+    min_length
+        Tokens before which a text does not end, except at a stop text.
+    likeliest
+        Hypotheses tell how likely each token was, and so many of the likeliest ones in its place: `Hypothesis.scores`.
+    ignore_end
+        True: texts end at stop texts and at max_length alone.
     seed
         Of the samples; 0. The same seed gives the same texts.
     first
@@ -69,7 +86,20 @@ class GenerateOptions(TypedDict, total=False):
     typical_p: float
     epsilon_cutoff: float
     eta_cutoff: float
+    top_n_sigma: float
+    xtc_probability: float
+    xtc_threshold: float
     repetition_penalty: float
+    frequency_penalty: float
+    presence_penalty: float
+    dry_multiplier: float
+    dry_base: float
+    dry_allowed_length: int
+    dry_breakers: Sequence[str]
+    biases: Mapping[int, float]
+    min_length: int
+    ignore_end: bool
+    likeliest: int
     seed: int
     first: int
     max_length: int
@@ -190,6 +220,12 @@ _ELSEWHERE = {
     "batch_size": "batch",
     "num_return_sequences": "hypotheses",
     "repeat_penalty": "repetition_penalty",
+    "logit_bias": "biases",
+    "logprobs": "likeliest",
+    "top_logprobs": "likeliest",
+    "min_tokens": "min_length",
+    "min_new_tokens": "min_length",
+    "ignore_eos": "ignore_end",
     "add_special_tokens": "special_tokens",
     "truncation": "truncate",
     "json_schema": "grammar",

@@ -8,6 +8,8 @@
 #include "reading/answers.hpp"
 #include "reading/masks.hpp"
 
+#include <lamina/sampling.hpp>
+
 #include <algorithm>
 
 namespace lamina {
@@ -164,17 +166,12 @@ GenerateOptions suggested_options(const Model &model) {
     if (!content.generation)
         throw Error(ErrorCode::usage,
                     content.folder.string() + " does not generate text: it " + model::what_it_does(content));
-    const model::Sampling &sampling = content.generation->sampling;
     GenerateOptions out;
-    out.temperature = sampling.temperature;
-    out.top_k = static_cast<size_t>(sampling.top_k);
-    out.top_p = sampling.top_p;
-    out.min_p = sampling.min_p;
-    out.top_h = sampling.top_h;
-    out.typical_p = sampling.typical_p;
-    out.epsilon_cutoff = sampling.epsilon_cutoff;
-    out.eta_cutoff = sampling.eta_cutoff;
-    out.repetition_penalty = sampling.repetition_penalty;
+    for (const SamplingOption &option : sampling_options)
+        if (const auto found = content.generation->sampling.find(std::string(option.name));
+            found != content.generation->sampling.end())
+            option.set(out, found->second);
+    if (!out.repetition_penalty) out.repetition_penalty = 1;
     return out;
 }
 

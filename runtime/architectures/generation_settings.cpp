@@ -1,5 +1,7 @@
 #include "architectures/generation_settings.hpp"
 
+#include <lamina/sampling.hpp>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -154,13 +156,13 @@ int64_t read_max_length(const Config &generation, bool audio) {
 }
 
 void suggest(Json &sampling, std::string_view key, double value) {
-    if (key == "top_k") {
-        if (value < INT32_MAX) sampling[key] = static_cast<int64_t>(std::max(value, 0.0)); // 0 or below: all
-        return;
-    }
-    const bool may_be_zero = key == "temperature" || key == "min_p" || key.ends_with("_cutoff");
-    const double most = key == "temperature" || key == "repetition_penalty" ? 100 : 1;
-    if ((value > 0 || (may_be_zero && value == 0)) && value <= most) sampling[key] = value;
+    const auto option = std::ranges::find(sampling_options, key, &SamplingOption::name);
+    if (option->is_whole()) value = std::max(value, 0.0); // 0 or below: all
+    if (!option->takes(value)) return;
+    if (option->is_whole())
+        sampling[key] = static_cast<int64_t>(value);
+    else
+        sampling[key] = value;
 }
 
 Json read_sampling(const Config &generation) {

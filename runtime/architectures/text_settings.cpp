@@ -152,6 +152,8 @@ Json sampling_of(const model::GgufMetadata &metadata) {
                                        {"top_k", "top_k"},
                                        {"top_p", "top_p"},
                                        {"min_p", "min_p"},
+                                       {"xtc_probability", "xtc_probability"},
+                                       {"xtc_threshold", "xtc_threshold"},
                                        {"penalty_repeat", "repetition_penalty"}})
         if (const std::string key = std::string("general.sampling.") + theirs; metadata.has(key)) {
             suggest(out, ours, metadata.at(key).number());

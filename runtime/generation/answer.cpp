@@ -2,6 +2,8 @@
 
 #include "generation/stop.hpp"
 
+#include <algorithm>
+
 namespace lamina::generation {
 
 // A tokenizer's text depends on what comes before: a continuation begins with a blank, a text does not.
@@ -28,7 +30,21 @@ Hypothesis Answer::hypothesis(const Candidate &c, size_t reused) const {
     for (const int32_t token : c.tokens) text += stream->push(token);
     text += stream->finish();
     text.resize(first_stop(text, stops_));
-    return {text, c.tokens, c.log_probability, c.score, c.finish, reused};
+    return {text, c.tokens, c.log_probability, c.score, c.finish, reused, with_texts(c.scores)};
+}
+
+std::vector<ScoredToken> Answer::with_texts(std::span<const ScoredToken> scores) const {
+    std::vector<ScoredToken> out(scores.begin(), scores.end());
+    if (out.empty()) return out;
+    const auto texts = model_.target->tokens(false, true);
+    const auto name = [&](TokenScore &score) {
+        if (static_cast<size_t>(score.token) < texts->size()) score.text = texts->bytes_of(score.token);
+    };
+    for (ScoredToken &each : out) {
+        name(each);
+        std::ranges::for_each(each.likeliest, name);
+    }
+    return out;
 }
 
 } // namespace lamina::generation

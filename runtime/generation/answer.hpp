@@ -5,8 +5,10 @@
 
 #include <lamina/lamina.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lamina::generation {
@@ -21,6 +23,13 @@ class Answer {
     // begin with. `last`: nothing follows.
     [[nodiscard]] std::string grow(std::span<const int32_t> tokens, bool last);
 
+    // With what their tokens stand for.
+    [[nodiscard]] std::vector<ScoredToken> with_texts(std::span<const ScoredToken> scores) const;
+    // Those beyond what was returned before.
+    [[nodiscard]] std::vector<ScoredToken> more(std::span<const ScoredToken> scores) {
+        const size_t known = std::exchange(told_, std::max(told_, scores.size()));
+        return with_texts(scores.subspan(std::min(known, scores.size())));
+    }
     [[nodiscard]] Hypothesis hypothesis(const Candidate &candidate, size_t reused) const;
 
   private:
@@ -32,6 +41,7 @@ class Answer {
     bool special_; // with special tokens
     std::unique_ptr<model::TextStream> stream_;
     size_t taken_ = 0; // tokens
+    size_t told_ = 0;  // of their scores
     std::string held_; // the end of their text, which has not been returned
 };
 

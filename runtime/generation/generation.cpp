@@ -9,13 +9,16 @@
 #include "generation/stop.hpp"
 #include "generation/texts.hpp"
 
+#include <lamina/sampling.hpp>
+
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <sstream>
 
 namespace lamina::generation {
 void check_options(const GenerateOptions &o) {
-    const auto refuse = [](const char *what, const char *expected, double found) {
+    const auto refuse = [](const std::string &what, const std::string &expected, double found) {
         std::ostringstream out;
         out << what << ": expected " << expected << ", found " << found;
         throw Error(ErrorCode::usage, out.str());
@@ -24,22 +27,23 @@ void check_options(const GenerateOptions &o) {
     if (o.beams && (*o.beams < 1 || *o.beams > 1024)) refuse("beams", "1 to 1024", static_cast<double>(*o.beams));
     if (o.hypotheses < 0 || (o.beams && o.hypotheses > *o.beams))
         refuse("hypotheses", "0 (one per beam) up to the number of beams", static_cast<double>(o.hypotheses));
-    if (!(o.temperature >= 0 && o.temperature <= 1e6)) refuse("temperature", "0 (greedy) or above", o.temperature);
-    if (!(o.top_p > 0 && o.top_p <= 1)) refuse("top_p", "above 0, at most 1", o.top_p);
-    if (!(o.min_p >= 0 && o.min_p <= 1)) refuse("min_p", "0 to 1", o.min_p);
-    if (!(o.top_h >= 0 && o.top_h <= 1)) refuse("top_h", "0 to 1", o.top_h);
-    if (!(o.typical_p > 0 && o.typical_p <= 1)) refuse("typical_p", "above 0, at most 1", o.typical_p);
-    if (!(o.epsilon_cutoff >= 0 && o.epsilon_cutoff <= 1)) refuse("epsilon_cutoff", "0 to 1", o.epsilon_cutoff);
-    if (!(o.eta_cutoff >= 0 && o.eta_cutoff <= 1)) refuse("eta_cutoff", "0 to 1", o.eta_cutoff);
-    if (o.repetition_penalty && !(*o.repetition_penalty > 0 && *o.repetition_penalty <= 100))
-        refuse("repetition_penalty", "above 0, at most 100", *o.repetition_penalty);
+    for (const SamplingOption &option : sampling_options)
+        if (const auto value = option.of(o); value && !option.takes(*value))
+            refuse(std::string(option.name), option.expected(), *value);
     if (o.length_penalty && !(*o.length_penalty >= -10 && *o.length_penalty <= 10))
         refuse("length_penalty", "-10 to 10", *o.length_penalty);
     if (o.max_length < 0) refuse("max_length", "0 (as the model says) or above", static_cast<double>(o.max_length));
+    if (o.likeliest.value_or(0) > 128) refuse("likeliest", "0 to 128", static_cast<double>(*o.likeliest));
+    if (o.min_length < 0 || (o.max_length != 0 && o.min_length > o.max_length))
+        refuse("min_length", "0 up to max_length", static_cast<double>(o.min_length));
+    for (const auto &[token, bias] : o.biases)
+        if (std::isnan(bias) || bias == std::numeric_limits<double>::infinity())
+            refuse("biases: token " + std::to_string(token), "a finite number, or -infinity", bias);
     if (o.stream && o.beams && *o.beams != 1)
         refuse("beams", "1, because a text is streamed", static_cast<double>(*o.beams));
-    for (const std::string &text : o.stop)
-        if (text.empty()) throw Error(ErrorCode::usage, "stop: expected texts, found an empty one");
+    for (const auto &[what, texts] : {std::pair{"stop", &o.stop}, {"dry_breakers", &o.dry_breakers}})
+        if (std::ranges::count(*texts, "") != 0)
+            throw Error(ErrorCode::usage, std::string(what) + ": expected texts, found an empty one");
 }
 
 namespace {
@@ -90,8 +94,16 @@ GenerateOptions resolved(const model::Model &model, GenerateOptions options, boo
         options.beams_compete = true;
     }
     if (!options.length_penalty) options.length_penalty = g.decoding.length_penalty;
-    if (!options.repetition_penalty) options.repetition_penalty = g.sampling.repetition_penalty;
+    if (!options.repetition_penalty) {
+        const auto suggested = g.sampling.find("repetition_penalty");
+        options.repetition_penalty = suggested == g.sampling.end() ? 1 : suggested->second;
+    }
     check_options(options);
+    const size_t tokens = g.target->size();
+    for (const auto &[token, bias] : options.biases)
+        if (token < 0 || static_cast<size_t>(token) >= tokens)
+            throw Error(ErrorCode::usage, "biases: token " + std::to_string(token) + ": the model's tokens are 0 to " +
+                                              std::to_string(tokens - 1));
     return options;
 }
 

@@ -47,11 +47,12 @@ void make_finite(std::span<float> scores) {
 } // namespace
 
 bool Processors::change_most_steps() const {
-    return repetition_penalty_ != 1 || settings_.encoder_repetition_penalty != 1 ||
-           settings_.no_repeat_ngram_size != 0 || settings_.encoder_no_repeat_ngram_size != 0 ||
-           !settings_.sequence_bias.empty() || !settings_.bad_words_ids.empty() || settings_.min_length != 0 ||
-           settings_.min_new_tokens.value_or(0) != 0 || settings_.exponential_decay_length_penalty ||
-           settings_.remove_invalid_values;
+    return options_.repetition_penalty != 1.0 || options_.frequency_penalty != 0 || options_.presence_penalty != 0 ||
+           options_.dry_multiplier != 0 || !options_.biases.empty() || options_.min_length != 0 ||
+           options_.ignore_end || settings_.encoder_repetition_penalty != 1 || settings_.no_repeat_ngram_size != 0 ||
+           settings_.encoder_no_repeat_ngram_size != 0 || !settings_.sequence_bias.empty() ||
+           !settings_.bad_words_ids.empty() || settings_.min_length != 0 || settings_.min_new_tokens.value_or(0) != 0 ||
+           settings_.exponential_decay_length_penalty || settings_.remove_invalid_values;
 }
 
 bool Processors::change(const Unfinished &text) const {
@@ -74,15 +75,18 @@ bool Processors::forces_end(const Unfinished &text) const {
 }
 
 bool Processors::is_short(const Unfinished &text) const {
-    if (settings_.min_new_tokens)
-        return text.tokens.size() - text.prefix < static_cast<size_t>(*settings_.min_new_tokens);
+    const auto given = static_cast<int64_t>(text.tokens.size() - text.prefix);
+    if (options_.ignore_end || given < options_.min_length) return true;
+    if (settings_.min_new_tokens) return given < *settings_.min_new_tokens;
     return text.tokens.size() < static_cast<size_t>(settings_.min_length);
 }
 
 void Processors::apply(std::span<float> scores, const Unfinished &text, Ids &room) const {
     add_biases(scores, text);
     penalize_all(scores, text.source, 1 / settings_.encoder_repetition_penalty, room);
-    penalize_all(scores, text.tokens, repetition_penalty_, room);
+    penalize_all(scores, text.tokens, options_.repetition_penalty.value(), room);
+    count_tokens(scores, text, room);
+    if (options_.dry_multiplier > 0) discourage_repeats(scores, text.tokens);
     suppress_repeats(scores, text.tokens, text.tokens, static_cast<size_t>(settings_.no_repeat_ngram_size));
     suppress_repeats(scores, text.tokens, text.source, static_cast<size_t>(settings_.encoder_no_repeat_ngram_size));
     for (const Ids &sequence : settings_.bad_words_ids)
@@ -99,6 +103,52 @@ void Processors::apply(std::span<float> scores, const Unfinished &text, Ids &roo
 void Processors::add_biases(std::span<float> scores, const Unfinished &text) const {
     for (const auto &[sequence, bias] : settings_.sequence_bias)
         if (is_begun(sequence, text.tokens)) scores[static_cast<size_t>(sequence.back())] += static_cast<float>(bias);
+    for (const auto &[token, bias] : options_.biases)
+        if (static_cast<size_t>(token) < scores.size()) scores[static_cast<size_t>(token)] += static_cast<float>(bias);
+}
+
+void Processors::count_tokens(std::span<float> scores, const Unfinished &text, Ids &room) const {
+    if (options_.frequency_penalty == 0 && options_.presence_penalty == 0) return;
+    const auto answer = text.tokens.subspan(text.prefix);
+    room.assign(answer.begin(), answer.end());
+    std::ranges::sort(room);
+    for (size_t i = 0; i < room.size(); ++i) {
+        const double once = i == 0 || room[i] != room[i - 1] ? options_.presence_penalty : 0;
+        scores[static_cast<size_t>(room[i])] -= static_cast<float>(options_.frequency_penalty + once);
+    }
+}
+
+bool Processors::breaks(int32_t token) const {
+    const auto [found, is_new] = breaks_.try_emplace(token);
+    if (is_new) {
+        const std::string text = model_.generation->target->decode({&token, 1});
+        found->second = std::ranges::any_of(options_.dry_breakers,
+                                            [&](const auto &b) { return text.find(b) != std::string::npos; });
+    }
+    return found->second;
+}
+
+// DRY (github.com/oobabooga/text-generation-webui, pull request 5677).
+void Processors::discourage_repeats(std::span<float> scores, std::span<const int32_t> tokens) const {
+    constexpr size_t longest = 100; // what is beyond makes no difference
+    constexpr double most = 1e30;
+    if (tokens.empty() || breaks(tokens.back())) return;
+    std::map<int32_t, size_t> lengths; // of the longest sequence that a token would repeat once more
+    for (size_t next = 1; next < tokens.size(); ++next) {
+        if (tokens[next - 1] != tokens.back() || breaks(tokens[next])) continue;
+        size_t length = 1;
+        while (length < longest && length < next && tokens[next - 1 - length] == tokens[tokens.size() - 1 - length] &&
+               !breaks(tokens[next - 1 - length]))
+            ++length;
+        size_t &known = lengths[tokens[next]];
+        known = std::max(known, length);
+    }
+    for (const auto &[token, length] : lengths) {
+        if (length < options_.dry_allowed_length || static_cast<size_t>(token) >= scores.size()) continue;
+        const auto beyond = static_cast<double>(length - options_.dry_allowed_length);
+        scores[static_cast<size_t>(token)] -=
+            static_cast<float>(std::min(most, options_.dry_multiplier * std::pow(options_.dry_base, beyond)));
+    }
 }
 
 void Processors::favour_ends(std::span<float> scores, const Unfinished &text) const {

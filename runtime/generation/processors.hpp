@@ -1,11 +1,14 @@
 // What changes the scores of tokens before one is chosen: the settings of model::Decoding, suppressed tokens and the
 // repetition penalty, each as transformers' generate() applies it (generation/logits_process.py, release 5), in its
-// order.
+// order. Then what only callers ask for.
 #pragma once
 
 #include "model/model.hpp"
 
+#include <lamina/lamina.hpp>
+
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -23,9 +26,9 @@ struct Unfinished {
 
 class Processors {
   public:
-    // The model must outlive this.
-    Processors(const model::Model &model, double repetition_penalty)
-        : model_(model), settings_(model.generation->decoding), repetition_penalty_(repetition_penalty) {}
+    // Both must outlive this. The options are as resolved() gives them.
+    Processors(const model::Model &model, const GenerateOptions &options)
+        : model_(model), settings_(model.generation->decoding), options_(options) {}
 
     // Whether most steps of a text change scores other than by suppressing always the same tokens.
     [[nodiscard]] bool change_most_steps() const;
@@ -41,10 +44,14 @@ class Processors {
     [[nodiscard]] bool is_short(const Unfinished &text) const;
     void add_biases(std::span<float> scores, const Unfinished &text) const;
     void favour_ends(std::span<float> scores, const Unfinished &text) const;
+    void count_tokens(std::span<float> scores, const Unfinished &text, Ids &room) const;
+    void discourage_repeats(std::span<float> scores, std::span<const int32_t> tokens) const;
+    [[nodiscard]] bool breaks(int32_t token) const;
 
     const model::Model &model_;
     const model::Decoding &settings_;
-    double repetition_penalty_;
+    const GenerateOptions &options_;
+    mutable std::map<int32_t, bool> breaks_; // what breaks() has found
 };
 
 } // namespace lamina::generation

@@ -1,6 +1,7 @@
 #include "generation/sampling.hpp"
 
 #include "base/random.hpp"
+#include "generation/filters.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,10 @@
 #include <optional>
 
 namespace lamina::generation {
+
+Chances chances_of(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step) {
+    return {uniform(seed, text, sample, step), uniform(seed, text, ~sample, step)};
+}
 
 double uniform(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step) {
     uint64_t mixed = Random(seed).next();
@@ -42,8 +47,6 @@ Bounds sum_of_others(const Likeliest &tokens, std::span<const double> weights, d
     const double high = estimates(std::max(0.0, all * (1 + error) - known)).second;
     return {std::isfinite(low) ? std::min(low, most) : 0, std::isfinite(high) ? std::min(high, most) : most};
 }
-
-double sum_of(std::span<const double> weights) { return std::accumulate(weights.begin(), weights.end(), 0.0); }
 
 // As how much the others count.
 enum class Others { least, most };
@@ -81,96 +84,25 @@ size_t place_of(std::span<const double> weights, double chance) {
     return last;
 }
 
-// In nats; a weight of 0 adds nothing.
-double entropy_of(std::span<const double> weights) {
-    const double all = sum_of(weights);
-    double out = 0;
-    for (const double w : weights)
-        if (w > 0) out -= w / all * std::log(w / all);
-    return out;
-}
-
-// How many of the likeliest tokens have at most this fraction of their entropy, at least one.
-size_t within_entropy(std::span<const double> weights, double fraction) {
-    constexpr size_t most = 100; // are looked at
-    weights = weights.first(std::min(most, weights.size()));
-    const double all = sum_of(weights), limit = fraction * entropy_of(weights);
-    size_t n = 0;
-    for (double found = 0; n < weights.size(); ++n) {
-        if (const double p = weights[n] / all; p > 0) found -= p * std::log(p);
-        if (n > 0 && found > limit) break;
-    }
-    return n;
-}
-
-// How many of the likeliest tokens reach this fraction of the probability, at least `least`, which is above 0.
-size_t within_probability(std::span<const double> weights, double fraction, size_t least) {
-    const double wanted = fraction * sum_of(weights);
-    size_t n = 0;
-    double found = 0;
-    do found += weights[n++];
-    while (n < weights.size() && (n < least || found < wanted));
-    return n;
-}
-
-// Keeps the tokens whose log probabilities are closest to their mean and that together have this much probability.
-void keep_typical(std::span<double> weights, double mass, size_t least) {
-    const double all = sum_of(weights), entropy = entropy_of(weights);
-    const auto distance = [&](size_t i) { return std::abs(-std::log(weights[i] / all) - entropy); };
-    std::vector<size_t> order(weights.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, {}, distance);
-    double found = 0;
-    size_t last = 0;
-    for (; last + 1 < order.size() && (found += weights[order[last]]) < mass * all;) ++last;
-    const double farthest = distance(order[last]);
-    for (const size_t i : std::span(order).subspan(std::min(least, order.size())))
-        if (distance(i) > farthest) weights[i] = 0;
-}
-
-// Drops tokens of less probability, but never the `least` likeliest.
-void keep_above(std::span<double> weights, double probability, size_t least) {
-    if (least > weights.size()) return;
-    std::vector<double> ranked(weights.begin(), weights.end());
-    const auto last = ranked.begin() + static_cast<std::ptrdiff_t>(least) - 1;
-    std::ranges::nth_element(ranked, last, std::greater<>());
-    const double wanted = probability * sum_of(weights);
-    for (double &w : weights)
-        if (w < wanted && w < *last) w = 0;
-}
-
 } // namespace
 
 // The more the others weigh, the further back is the token. So it is the same for all that they may weigh if it is for
 // the least and the most.
-std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance,
+std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, Chances chances,
                            std::vector<double> &weights) {
     weights.resize(tokens.log_probabilities.size());
     std::ranges::transform(tokens.log_probabilities, weights.begin(), [&](double p) {
         return std::exp((p - tokens.log_probabilities.front()) / options.temperature);
     });
     if (tokens.others == 0) {
-        leave_out(weights, options);
-        return place_of(weights, chance);
+        leave_out({weights, tokens.log_probabilities, 1, chances.filter}, options);
+        return place_of(weights, chances.token);
     }
     const double known = sum_of(weights);
     const Bounds others = sum_of_others(tokens, weights, options.temperature);
-    const auto first = place_of(weights, Others::least, known + others.low, options, chance);
-    const auto last = place_of(weights, Others::most, known + others.high, options, chance);
+    const auto first = place_of(weights, Others::least, known + others.low, options, chances.token);
+    const auto last = place_of(weights, Others::most, known + others.high, options, chances.token);
     return first == last ? first : std::nullopt;
-}
-
-void leave_out(std::span<double> weights, const GenerateOptions &options, size_t least) {
-    size_t n = weights.size();
-    if (options.top_h > 0) n = within_entropy(weights, options.top_h);
-    if (options.top_k > 0) n = std::min(n, std::max(options.top_k, least));
-    if (options.top_p < 1) n = within_probability(weights.first(n), options.top_p, least);
-    while (n > least && weights[n - 1] < options.min_p * weights.front()) --n;
-    std::ranges::fill(weights.subspan(n), 0.0);
-    if (options.typical_p < 1) keep_typical(weights.first(n), options.typical_p, least);
-    if (options.epsilon_cutoff > 0) keep_above(weights.first(n), options.epsilon_cutoff, least);
-    if (const double eta = options.eta_cutoff; eta > 0)
-        keep_above(weights.first(n), std::min(eta, std::sqrt(eta) * std::exp(-entropy_of(weights))), least);
 }
 
 bool samples_beams(const GenerateOptions &options) {
@@ -178,10 +110,6 @@ bool samples_beams(const GenerateOptions &options) {
 }
 
 double perturbation(double chance) { return -std::log(-std::log(chance + 0x1p-54)); } // finite at 0, too
-
-bool has_rare_filters(const GenerateOptions &options) {
-    return options.top_h > 0 || options.typical_p < 1 || options.epsilon_cutoff > 0 || options.eta_cutoff > 0;
-}
 
 void penalize(std::span<float> scores, std::span<int32_t> tokens, double penalty) {
     std::ranges::sort(tokens);

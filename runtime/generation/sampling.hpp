@@ -21,18 +21,17 @@ struct Likeliest {
     bool partly = false; // the probabilities of these and the others may add up to less than 1
 };
 
-// The place among these of the token at `chance` of the distribution softmax(log_probabilities / temperature), of which
+// Numbers in [0, 1) that a sample depends on: which token is drawn, and what filters decide at random.
+struct Chances {
+    double token = 0, filter = 0;
+};
+[[nodiscard]] Chances chances_of(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step);
+
+// The place among these of the token at a chance of the distribution softmax(log_probabilities / temperature), of which
 // leave_out() has left what the options keep. Nothing if that may depend on the others. `weights` is room to compute
 // in.
-[[nodiscard]] std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, double chance,
+[[nodiscard]] std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, Chances chances,
                                          std::vector<double> &weights);
-
-// Sets the weights of tokens that the options do not keep to 0: by top_h, top_k, top_p, min_p, typical_p,
-// epsilon_cutoff and eta_cutoff, in this order, as transformers does (generation/logits_process.py, release 5; Hewitt
-// et al., arXiv:2210.15191, for the last two; Meister et al., arXiv:2202.00666, for typical_p; Potraghloo et al.,
-// arXiv:2509.02510, for top_h). `weights` are proportional to the probabilities of all tokens, the likeliest first.
-// Each but top_h keeps at least `least` tokens.
-void leave_out(std::span<double> weights, const GenerateOptions &options, size_t least = 1);
 
 // Whether beams are sampled that compete. `options` are as resolved() gives them.
 [[nodiscard]] bool samples_beams(const GenerateOptions &options);
@@ -40,9 +39,6 @@ void leave_out(std::span<double> weights, const GenerateOptions &options, size_t
 // What is added to the log probabilities of choices, each with a chance of its own in [0, 1), so that the largest sums
 // are draws without replacement (Gumbel top-k: Kool et al., arXiv:1903.06059).
 [[nodiscard]] double perturbation(double chance);
-
-// Whether one of top_h, typical_p, epsilon_cutoff and eta_cutoff leaves out tokens.
-[[nodiscard]] bool has_rare_filters(const GenerateOptions &options);
 
 // Divides positive and multiplies negative scores of these tokens, each once (Keskar et al., arXiv:1909.05858,
 // section 4.1, as transformers applies it). Sorts the tokens, so that it finds those that occur again.

@@ -1,5 +1,6 @@
 #include "generation/search.hpp"
 
+#include "generation/filters.hpp"
 #include "generation/stop.hpp"
 #include "grammar/parts.hpp"
 
@@ -15,16 +16,6 @@ namespace {
 constexpr double never = -std::numeric_limits<double>::infinity();
 
 constexpr size_t usual_tokens = 256; // of a text; there is room for them from the beginning
-
-// What is subtracted from scores to make them log probabilities: log softmax, in double. Log probabilities stay the
-// same, and so do scores that are all -infinity.
-double shift_of(std::span<const float> scores) {
-    const double most = *std::max_element(scores.begin(), scores.end());
-    if (most == never) return 0;
-    double sum = 0;
-    for (const float s : scores) sum += std::exp(s - most);
-    return most + std::log(sum);
-}
 
 // How many extensions of a beam go on even if it ends in every way, and one more.
 size_t choices_of_beam(const model::Model &model) { return std::max<size_t>(2, 1 + model.tokens.end.size()); }
@@ -68,10 +59,11 @@ void normalize(std::span<float> scores) {
 } // namespace
 
 Search::Search(const model::Model &model, Task task)
-    : model_(model), task_(std::move(task)), processors_(model, options().repetition_penalty.value()),
+    : model_(model), task_(std::move(task)), processors_(model, options()),
       constraint_(constraint_of(*model.generation, task_)), live_(static_cast<size_t>(options().beams.value())) {
     for (Beam &beam : live_) beam.tokens.reserve(task_.prefix.size() + std::min(task_.max_length, usual_tokens));
     finished_.reserve(live_.size() + 1);
+    if (options().likeliest) seen_.assign(live_.size(), TokenScores(*options().likeliest));
     take_places();
     // All beams begin the same, so at first only one counts, and later splits. Samples differ by chance.
     for (size_t b = 1; b < live_.size() && !sampled(); ++b) live_[b].log_probability = never;
@@ -98,7 +90,7 @@ void Search::advance(std::span<const Scores> scores, std::span<int32_t> parents)
     else
         extend(scores, parents);
     ++steps_;
-    if (constraint_ && live_.size() == 1 && live_.front().log_probability != never) take_forced();
+    if (constraint_ && seen_.empty() && live_.size() == 1 && live_.front().log_probability != never) take_forced();
     const bool none_live = std::ranges::all_of(live_, [](const Beam &beam) { return beam.log_probability == never; });
     done_ = none_live || (!sampled() && finished_.size() == live_.size() && !may_improve());
 }
@@ -175,8 +167,12 @@ bool Search::stops_at(size_t beam, int32_t token) {
 
 void Search::finish(size_t beam, int32_t token, double log_probability, Finish how) {
     const auto tokens = without_prefix(beam);
-    Candidate found{Ids(tokens.begin(), tokens.end()), log_probability, score_of(log_probability, steps_ + 1), how};
-    if (!ends(token)) found.tokens.push_back(token);
+    Candidate found{Ids(tokens.begin(), tokens.end()), log_probability, score_of(log_probability, steps_ + 1), how,
+                    live_[beam].scores};
+    if (!ends(token)) {
+        found.tokens.push_back(token);
+        if (!seen_.empty()) found.scores.push_back(seen_[beam].of(token));
+    }
     const auto at = std::ranges::upper_bound(finished_, found.score, std::greater<>(), &Candidate::score);
     finished_.insert(at, std::move(found));
     if (finished_.size() > live_.size()) finished_.pop_back();
@@ -185,12 +181,12 @@ void Search::finish(size_t beam, int32_t token, double log_probability, Finish h
 size_t Search::candidates(const model::Model &model, const GenerateOptions &options) {
     constexpr size_t usual = 64, most = 128; // the layer chooses no more
     if (generation::samples_beams(options)) return 0;
-    if (Processors(model, options.repetition_penalty.value()).change_most_steps()) return 0;
+    if (Processors(model, options).change_most_steps()) return 0;
     // Suppressed tokens are not among the candidates, and count in the log probabilities that beams compete by.
     const bool sampled = options.temperature > 0;
     if (!sampled && options.beams != 1 && !model.tokens.suppress.empty()) return 0;
-    if (sampled && options.top_k == 0 && has_rare_filters(options)) return 0;
-    const size_t needed = sampled ? options.top_k : choices_of(model, options);
+    if (sampled && has_rare_filters(options) && (options.top_k == 0 || options.top_n_sigma > 0)) return 0;
+    const size_t needed = std::max(sampled ? options.top_k : choices_of(model, options), options.likeliest.value_or(0));
     return needed <= usual ? usual : needed <= most ? most : 0;
 }
 
@@ -244,6 +240,7 @@ size_t Search::choosable(const Scores &scores) const {
 // Ranks the candidates of a beam. Returns false if they do not say which tokens are the likeliest.
 bool Search::rank_known(const Scores &scores, size_t beam) {
     following_ = following(beam);
+    if (!seen_.empty() && !seen_[beam].take(scores)) return false;
     if (scores.tokens.empty() || processors_.change(unfinished(beam))) return false;
     if (competes() && !model_.tokens.suppress.empty()) return false;
     const double shift = scores.best.front() + std::log(scores.sum); // log softmax
@@ -267,6 +264,7 @@ void Search::rank(const Scores &scores, size_t beam, size_t count) {
 
 void Search::rank_all(const Scores &scores, size_t beam, size_t count) {
     const std::span<float> all = scores.all();
+    if (!seen_.empty()) seen_[beam].take_all(all, model_.tokens.suppress);
     if (competes()) normalize(all);
     room_.reserve(live_[beam].tokens.capacity()); // grows as rarely as the text
     processors_.apply(all, unfinished(beam), room_);
@@ -297,7 +295,7 @@ void Search::find_choices(std::span<const Scores> scores) {
     for (size_t b = 0; b < live_.size(); ++b) {
         if (live_[b].log_probability == never) continue;
         rank(scores[b], b, samples_beams() ? scores[b].vocabulary : live_.size() == 1 && constraint_ ? 1 : most);
-        if (samples_beams()) leave_out_unsampled();
+        if (samples_beams()) leave_out_unsampled(b);
         for (size_t i = 0; i < tokens_.size() && (i < most || samples_beams()); ++i)
             if (log_probabilities_[i] != never)
                 choices_.push_back({live_[b].log_probability + log_probabilities_[i], b, i, tokens_[i]});
@@ -311,13 +309,14 @@ void Search::find_choices(std::span<const Scores> scores) {
 }
 
 // Makes the log probabilities of a beam's tokens those that extensions are drawn by.
-void Search::leave_out_unsampled() {
+void Search::leave_out_unsampled(size_t beam) {
     if (log_probabilities_.empty() || log_probabilities_.front() == never) return;
     for (double &p : log_probabilities_) p /= options().temperature;
     weights_.resize(log_probabilities_.size());
     std::ranges::transform(log_probabilities_, weights_.begin(),
                            [&](double p) { return std::exp(p - log_probabilities_.front()); });
-    leave_out(weights_, options(), choices_of_beam(model_));
+    const Chances chances = chances_of(options().seed, task_.number, beam, steps_);
+    leave_out({weights_, log_probabilities_, choices_of_beam(model_), chances.filter}, options());
     const double all = std::accumulate(weights_.begin(), weights_.end(), 0.0);
     const double shift =
         model_.generation->decoding.renormalize_logits ? log_probabilities_.front() + std::log(all) : 0;
@@ -366,11 +365,13 @@ void Search::place_choices(std::span<int32_t> parents) {
         while (live_[row].log_probability != never) ++row;
         live_[row].tokens = live_[choice.beam].tokens;
         live_[row].place = live_[choice.beam].place;
+        live_[row].scores = live_[choice.beam].scores;
         live_[row].log_probability = choice.log_probability;
         choice.row = row;
     }
     for (const Choice &choice : choices_) {
         live_[*choice.row].tokens.push_back(choice.token);
+        if (!seen_.empty()) live_[*choice.row].scores.push_back(seen_[choice.beam].of(choice.token));
         parents[*choice.row] = static_cast<int32_t>(choice.beam);
     }
 }
@@ -387,18 +388,21 @@ void Search::sample(std::span<const Scores> scores) {
             beam.log_probability = never;
         } else {
             beam.tokens.push_back(token);
+            if (!seen_.empty()) beam.scores.push_back(seen_[b].of(token));
         }
     }
 }
 
 // Where a random token is among the ranked ones. It is drawn from all tokens where the candidates do not determine it.
 size_t Search::draw_place(const Scores &scores, size_t beam) {
-    const double chance = uniform(options().seed, task_.number, beam, without_prefix(beam).size());
+    const Chances chances = chances_of(options().seed, task_.number, beam, without_prefix(beam).size());
     const bool known = rank_known(scores, beam) && !tokens_.empty();
     const size_t all = choosable(scores);
-    const size_t kept = options().top_k > 0 && options().top_h == 0 ? std::min(options().top_k, all) : all;
+    const size_t kept = options().top_k > 0 && options().top_h == 0 && options().top_n_sigma == 0
+                            ? std::min(options().top_k, all)
+                            : all;
     const auto drawn = [&](size_t count, size_t others) {
-        return draw({std::span(log_probabilities_).first(count), others, following_ != nullptr}, options(), chance,
+        return draw({std::span(log_probabilities_).first(count), others, following_ != nullptr}, options(), chances,
                     weights_);
     };
     if (known && tokens_.size() >= kept) return drawn(kept, 0).value();

@@ -5,6 +5,7 @@
 #include "generation/sampling.hpp"
 #include "generation/scores.hpp"
 #include "generation/sources.hpp"
+#include "generation/token_scores.hpp"
 #include "grammar/constraint.hpp"
 
 #include <lamina/lamina.hpp>
@@ -21,6 +22,7 @@ struct Candidate {
     double log_probability = 0; // of tokens and, where it was reached, the end
     double score = 0; // log_probability / length^length_penalty; what candidates are ranked by; the end counts
     Finish finish = Finish::length;
+    std::vector<ScoredToken> scores{}; // of the tokens, without texts, if they are wanted
 };
 
 // A text to be generated.
@@ -65,6 +67,8 @@ class Search {
 
     // Of the first beam, without the prefix.
     [[nodiscard]] std::span<const int32_t> tokens() const { return without_prefix(0); }
+    // Theirs, without texts, if the options want them.
+    [[nodiscard]] std::span<const ScoredToken> scores() const { return live_.front().scores; }
     [[nodiscard]] size_t reused() const { return reused_; } // tokens that the decoder had at the beginning
     [[nodiscard]] std::vector<Candidate> take();
 
@@ -73,6 +77,7 @@ class Search {
         Ids tokens;                         // prefix included
         double log_probability = 0;         // -infinity: not in use
         grammar::Constraint::Place place{}; // in the grammar
+        std::vector<ScoredToken> scores{};  // of the tokens beyond the prefix, if they are wanted
     };
     struct Choice {
         double log_probability;
@@ -108,7 +113,7 @@ class Search {
     void rank(const Scores &scores, size_t beam, size_t count);
     void rank_all(const Scores &scores, size_t beam, size_t count);
     void find_choices(std::span<const Scores> scores);
-    void leave_out_unsampled();
+    void leave_out_unsampled(size_t beam);
     void draw_choices(size_t most, size_t vocabulary);
     void extend(std::span<const Scores> scores, std::span<int32_t> parents);
     void place_choices(std::span<int32_t> parents);
@@ -125,6 +130,7 @@ class Search {
     size_t fed_ = 0, reused_ = 0;                        // of the tokens of each beam
     size_t steps_ = 0;                                   // taken
     std::vector<Beam> live_;
+    std::vector<TokenScores> seen_;         // by beam, in this step; none if nobody wants them
     std::vector<Candidate> finished_;       // best first, at most as many as there are beams
     std::vector<double> log_probabilities_; // of the likeliest tokens of a beam, the likeliest first
     std::vector<int32_t> tokens_;           // these

@@ -265,9 +265,11 @@ void Slots::advance() {
         try {
             search.advance(scores.subspan(i * beams, beams), mine);
             progress.tokens = search.tokens();
+            progress.scores = search.scores();
             if (search.done()) {
                 progress.found = search.take();
                 progress.tokens = progress.found->empty() ? std::span<const int32_t>() : progress.found->front().tokens;
+                if (!progress.found->empty()) progress.scores = progress.found->front().scores;
             }
         } catch (const NoAnswer &e) {
             progress.failed = e;

@@ -51,6 +51,7 @@ class Slots {
         std::span<const int32_t> tokens;             // of its first beam so far; at the end, of its best candidate
         std::optional<std::vector<Candidate>> found; // set when it is done
         size_t reused = 0;                           // tokens of the prefix that were in the caches
+        std::span<const ScoredToken> scores{};       // of these tokens, if the options want them
         std::optional<Error> failed{};               // why it has ended without an answer
     };
     // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these, until

@@ -5,6 +5,8 @@
 #include "model/graph_names.hpp"
 #include "model/tokenizer_reader.hpp"
 
+#include <lamina/sampling.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -15,7 +17,6 @@ namespace lamina::model {
 namespace {
 
 constexpr int64_t longest_generation = 100000;
-constexpr double least_positive = std::numeric_limits<double>::min();
 
 std::shared_ptr<const TextCodec> codec_at(JsonView value, const TextFiles &files) {
     value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer", "special", "end"});
@@ -97,29 +98,18 @@ void read_encoder(JsonView value, const Graph &decode, Generation &generation, c
                    "': that is how decode is given what was encoded");
 }
 
-double number_at(JsonView value, double least, double most, const char *expected) {
-    const double number = value.number();
-    if (!(number >= least && number <= most)) value.fail(std::string("expected ") + expected);
-    return number;
-}
-
-Sampling read_sampling(JsonView value) {
-    value.allow_keys({"temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff",
-                      "repetition_penalty"});
-    Sampling out;
-    if (value.has("temperature")) out.temperature = number_at(value.at("temperature"), 0, 1e6, "0 (greedy) or above");
-    if (value.has("top_k")) out.top_k = value.at("top_k").integer(0, INT32_MAX);
-    if (value.has("top_p")) out.top_p = number_at(value.at("top_p"), least_positive, 1, "a number above 0, at most 1");
-    if (value.has("min_p")) out.min_p = number_at(value.at("min_p"), 0, 1, "a number from 0 to 1");
-    if (value.has("top_h")) out.top_h = number_at(value.at("top_h"), least_positive, 1, "a number above 0, at most 1");
-    if (value.has("typical_p"))
-        out.typical_p = number_at(value.at("typical_p"), least_positive, 1, "a number above 0, at most 1");
-    for (const auto &[key, cutoff] :
-         {std::pair{"epsilon_cutoff", &out.epsilon_cutoff}, {"eta_cutoff", &out.eta_cutoff}})
-        if (value.has(key)) *cutoff = number_at(value.at(key), 0, 1, "a number from 0 to 1");
-    if (value.has("repetition_penalty"))
-        out.repetition_penalty =
-            number_at(value.at("repetition_penalty"), least_positive, 100, "a number above 0, at most 100");
+std::map<std::string, double> read_sampling(JsonView value) {
+    std::vector<std::string> known;
+    for (const SamplingOption &option : sampling_options) known.emplace_back(option.name);
+    value.allow_keys(known);
+    std::map<std::string, double> out;
+    for (const SamplingOption &option : sampling_options) {
+        const std::string key(option.name);
+        if (!value.has(key)) continue;
+        const double number = value.at(key).number();
+        if (!option.takes(number)) value.at(key).fail("expected " + option.expected());
+        out.emplace(key, number);
+    }
     return out;
 }
 

@@ -54,14 +54,6 @@ struct AudioInput {
     int64_t rate = 0;    // samples per second
 };
 
-// How a model's makers sample from it: as the members of GenerateOptions are called. Greedily where they do not.
-struct Sampling {
-    double temperature = 0;
-    int64_t top_k = 0;
-    double top_p = 1, min_p = 0, top_h = 0, typical_p = 1, epsilon_cutoff = 0, eta_cutoff = 0;
-    double repetition_penalty = 1; // also where nothing is sampled
-};
-
 // How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
 struct Generation {
     std::string encode, decode;             // graphs; encode is empty for decoder-only models
@@ -76,7 +68,7 @@ struct Generation {
     int64_t max_length = 0;                 // generated tokens, the end not counted
     int64_t context = INT32_MAX;            // tokens that a target may have in all, as the model was trained
     int64_t positions = INT32_MAX;          // and as decode has positions for, which is found when layers are checked
-    Sampling sampling = {};
+    std::map<std::string, double> sampling; // how its makers sample from it: numbers of sampling.hpp
     Decoding decoding = {};
     std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes audio
 

@@ -3,10 +3,11 @@
 
 #include "architectures/generation_settings.hpp"
 #include "catch.hpp"
-#include "generation/sampling.hpp"
+#include "generation/filters.hpp"
 
 #include <lamina/audio.hpp>
 #include <lamina/convert.hpp>
+#include <lamina/sampling.hpp>
 #include <lamina/texts.hpp>
 
 #include <algorithm>
@@ -71,14 +72,10 @@ std::string refusal(const json &settings) {
 
 GenerateOptions sampling_of(const json &settings) {
     GenerateOptions out;
-    out.temperature = settings.value("temperature", 1.0);
-    out.top_k = settings.value("top_k", size_t{0});
-    out.top_p = settings.value("top_p", 1.0);
-    out.min_p = settings.value("min_p", 0.0);
-    out.top_h = settings.value("top_h", 0.0);
-    out.typical_p = settings.value("typical_p", 1.0);
-    out.epsilon_cutoff = settings.value("epsilon_cutoff", 0.0);
-    out.eta_cutoff = settings.value("eta_cutoff", 0.0);
+    out.temperature = 1;
+    for (const SamplingOption &option : sampling_options)
+        if (const auto found = settings.find(option.name); found != settings.end())
+            option.set(out, found->get<double>());
     return out;
 }
 
@@ -201,7 +198,9 @@ TEST_CASE("generation_config.json: samples are drawn with the probabilities of t
         std::ranges::sort(order, std::greater<>(), [&](size_t i) { return scores[i]; });
         std::vector<double> weights;
         for (const size_t i : order) weights.push_back(std::exp((scores[i] - scores[order[0]]) / options.temperature));
-        generation::leave_out(weights, options);
+        std::vector<double> ranked(scores);
+        std::ranges::sort(ranked, std::greater<>());
+        generation::leave_out({weights, ranked}, options);
         const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
         for (size_t i = 0; i < order.size(); ++i)
             CHECK_THAT(weights[i] / all,

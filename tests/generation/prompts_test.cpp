@@ -204,14 +204,14 @@ TEST_CASE("min_p samples only among tokens that are likely enough") {
     GenerateOptions options;
     std::vector<double> room;
     options.temperature = 1;
-    CHECK(generation::draw(tokens, options, 0.99, room) == 3);
+    CHECK(generation::draw(tokens, options, {0.99}, room) == 3);
     options.min_p = 0.2; // of 0.5: 0.1
-    CHECK(generation::draw(tokens, options, 0.999, room) == 2);
+    CHECK(generation::draw(tokens, options, {0.999}, room) == 2);
     options.min_p = 0.5;
-    CHECK(generation::draw(tokens, options, 0.999, room) == 1);
-    CHECK(generation::draw(tokens, options, 0.5, room) == 0);
+    CHECK(generation::draw(tokens, options, {0.999}, room) == 1);
+    CHECK(generation::draw(tokens, options, {0.5}, room) == 0);
     options.min_p = 1;
-    CHECK(generation::draw(tokens, options, 0.999, room) == 0);
+    CHECK(generation::draw(tokens, options, {0.999}, room) == 0);
 }
 
 // Candidates may leave a draw open, but what they determine is what all tokens would.
@@ -235,10 +235,10 @@ TEST_CASE("a token that is drawn from the likeliest is the one that is drawn fro
                     size_t drawn = 0;
                     for (size_t i = 0; i < 50; ++i) {
                         const double chance = generation::uniform(1, i, 0, 0);
-                        const auto expected = generation::draw({all}, options, chance, room);
+                        const auto expected = generation::draw({all}, options, {chance}, room);
                         REQUIRE(expected);
                         const std::span known = std::span<const double>(all).first(64);
-                        const auto found = generation::draw({known, all.size() - 64}, options, chance, room);
+                        const auto found = generation::draw({known, all.size() - 64}, options, {chance}, room);
                         if (!found) continue;
                         CHECK(*found == *expected);
                         ++drawn;

@@ -26,7 +26,9 @@ class Answers(unittest.TestCase):
         cls.model = talking(pathlib.Path(folder.name) / "llama")
         long = talking(pathlib.Path(folder.name) / "long", {"max_position_embeddings": 100000})
         spelled = spelling(pathlib.Path(folder.name) / "spelling")
-        cls.server = server_of(cls, lamina, [cls.model, g2p, long, spelled])
+        ending = talking(pathlib.Path(folder.name) / "ending")
+        (ending / "generation_config.json").write_text('{"eos_token_id": 2}')
+        cls.server = server_of(cls, lamina, [cls.model, g2p, long, spelled, ending])
 
     def complete(self, prompt, **more):
         return self.server.post("/v1/completions", {"model": "llama", "prompt": prompt, "max_tokens": 12, **more})
@@ -117,6 +119,65 @@ class Answers(unittest.TestCase):
         self.assertGreater(len({each["text"] for each in again[0]}), 1) # each draws numbers of its own
         others = {self.complete("w3", temperature=1)[2]["choices"][0]["text"] for _ in range(6)}
         self.assertGreater(len(others), 1)
+
+    def test_tell_how_likely_their_tokens_were(self):
+        wanted = lamina_json(lamina, "run", self.model, "w3 w9", "--max-length", "5", "--likeliest", "3")
+        scores = wanted[0]["hypotheses"][0]["scores"]
+        numbers = lambda of: [round(each["log_probability"], 4) for each in of]
+
+        choice = self.complete("w3 w9", max_tokens=5, logprobs=3)[2]["choices"][0]
+        told = choice["logprobs"]
+        self.assertEqual(told["tokens"], [each["text"] for each in scores])
+        self.assertEqual([round(each, 4) for each in told["token_logprobs"]], numbers(scores))
+        for mine, theirs in zip(told["top_logprobs"], scores):
+            self.assertEqual([round(each, 4) for each in mine.values()], numbers(theirs["likeliest"]))
+        for offset, token in zip(told["text_offset"], told["tokens"]):
+            self.assertEqual(choice["text"][offset:offset + len(token)], token)
+
+        events = self.events("/v1/completions", {"model": "llama", "prompt": "w3 w9", "max_tokens": 5, "logprobs": 3})
+        parts = [each["choices"][0]["logprobs"] for each in events if each["choices"][0]["logprobs"]]
+        self.assertGreater(len(parts), 1)
+        for key in ("tokens", "token_logprobs", "text_offset"):
+            self.assertEqual([each for part in parts for each in part[key]], told[key])
+        self.assertIsNone(self.complete("w3 w9")[2]["choices"][0]["logprobs"])
+
+        asked = {"model": "llama", "messages": [{"role": "user", "content": "w3"}], "max_tokens": 5, "logprobs": True,
+                 "temperature": 0}
+        none = self.server.post("/v1/chat/completions", asked)[2]["choices"][0]["logprobs"]["content"]
+        self.assertEqual([each["top_logprobs"] for each in none], [[]] * len(none))
+        asked["top_logprobs"] = 2
+        content = self.server.post("/v1/chat/completions", asked)[2]["choices"][0]["logprobs"]["content"]
+        self.assertEqual(len(content), 5)
+        for each in content: # greedy
+            self.assertEqual([len(each["top_logprobs"]), each["top_logprobs"][0]["token"]], [2, each["token"]])
+            self.assertEqual(bytes(each["bytes"]).decode(), each["token"])
+        events = self.events("/v1/chat/completions", asked)
+        streamed = [part for each in events for part in (each["choices"][0]["logprobs"] or {"content": []})["content"]]
+        self.assertEqual(streamed, content)
+        asked["logprobs"] = False
+        status, _, body = self.server.post("/v1/chat/completions", asked)
+        self.assertEqual([status, "/top_logprobs" in body["error"]["message"]], [400, True])
+
+    def test_have_tokens_that_are_wanted_more_or_less(self):
+        found = self.complete("w3 w9", logprobs=1)[2]["choices"][0]
+        self.assertEqual(self.complete("w3 w9", frequency_penalty=0, logit_bias={})[2]["choices"][0]["text"], found["text"])
+        wanted = lamina_json(lamina, "run", self.model, "w3 w9", "--max-length", "12", "--frequency-penalty", "2",
+                             "--presence-penalty", "1")[0]["output"]
+        penalized = self.complete("w3 w9", frequency_penalty=2, presence_penalty=1)[2]["choices"][0]["text"]
+        self.assertEqual(penalized, wanted)
+        first = lamina_json(lamina, "run", self.model, "w3 w9", "--max-length", "1")[0]["hypotheses"][0]["tokens"][0]
+        for bias, expected in ((100, True), (-100, False)):
+            text = self.complete("w3 w9", max_tokens=6, logit_bias={str(first): bias}, logprobs=0)[2]["choices"][0]
+            tokens = text["logprobs"]["tokens"]
+            self.assertEqual([each == found["logprobs"]["tokens"][0] for each in tokens], [expected] * len(tokens))
+        status, _, body = self.complete("w3 w9", logit_bias={"123456": 1})
+        self.assertEqual([status, "token 123456" in body["error"]["message"]], [400, True])
+
+    def test_are_as_long_as_a_client_wants_them(self):
+        end = {"model": "ending", "logit_bias": {"2": 100}}
+        for more, found in (({}, [0, "stop"]), ({"min_tokens": 5}, [5, "stop"]), ({"ignore_eos": True}, [12, "length"])):
+            body = self.complete("w3", **end, **more)[2]
+            self.assertEqual([body["usage"]["completion_tokens"], body["choices"][0]["finish_reason"]], found)
 
     def test_end_before_a_stop(self):
         text = self.complete("w3 w9")[2]["choices"][0]["text"]
@@ -268,7 +329,7 @@ class Answers(unittest.TestCase):
             self.assertIn(words, body["error"]["message"])
 
     def test_of_what_the_model_cannot_take_are_refused(self):
-        for more, words in [({"prompt": "w3 " * 5000}, "tokens"), ({"logprobs": 3}, "/logprobs: not supported"),
+        for more, words in [({"prompt": "w3 " * 5000}, "tokens"), ({"logprobs": 30}, "/logprobs: expected"),
                             ({"temperature": "x"}, "/temperature"), ({"top_p": 0.5}, "/top_p: has no effect")]:
             for stream in [False, True]:
                 status, _, body = self.complete(**{"prompt": "w3", **more}, stream=stream)

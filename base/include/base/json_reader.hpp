@@ -55,6 +55,7 @@ class JsonView {
 
     // Fails on a key that is not in the list, and suggests the nearest.
     void allow_keys(std::initializer_list<const char *> keys) const;
+    void allow_keys(const std::vector<std::string> &known) const;
     [[nodiscard]] bool has(std::string_view key) const;    // and not null
     [[nodiscard]] JsonView at(std::string_view key) const; // fails if it is absent
 

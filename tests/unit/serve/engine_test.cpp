@@ -60,7 +60,7 @@ template <class Work> void wait(const std::shared_ptr<Work> &work) {
     const auto late = Work::Clock::now() + std::chrono::seconds(60);
     while (!work->ended() && Work::Clock::now() < late) {
         (void)work->wait(late);
-        (void)work->take_pieces();
+        (void)work->take_news();
     }
     REQUIRE(work->ended());
 }

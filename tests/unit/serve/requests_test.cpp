@@ -79,10 +79,14 @@ TEST_CASE("a field that is wrong, unknown or not supported is named") {
     CHECK_THAT(completion_refusal(R"(, "stream": 1)"), contains("/stream: expected true or false"));
     CHECK_THAT(completion_refusal(R"(, "max_token": 5)"),
                contains("/max_token: unknown field; did you mean 'max_tokens'?; supported are model, prompt"));
-    CHECK_THAT(completion_refusal(R"(, "presence_penalty": 0.5)"),
-               contains("/presence_penalty: not supported: expected no such field, or 0"));
-    CHECK_THAT(completion_refusal(R"(, "logprobs": 1)"), contains("/logprobs: not supported"));
-    CHECK_THAT(completion_refusal(R"(, "logit_bias": {"1": 2})"), contains("/logit_bias: not supported"));
+    CHECK_THAT(completion_refusal(R"(, "presence_penalty": 2.5)"),
+               contains("/presence_penalty: expected a number from -2 to 2, found 2.5"));
+    CHECK_THAT(completion_refusal(R"(, "logprobs": 21)"), contains("/logprobs: expected"));
+    CHECK_THAT(completion_refusal(R"(, "logit_bias": {"a": 2})"), contains("/logit_bias/a: expected a token's id"));
+    CHECK_THAT(completion_refusal(R"(, "logit_bias": {"1": 200})"),
+               contains("/logit_bias/1: expected a number from -100"));
+    CHECK_THAT(completion_refusal(R"(, "echo": true)"),
+               contains("/echo: not supported: expected no such field, or false"));
     CHECK_THAT(message_of([] { (void)completion_request("{"); }), contains("request: not JSON"));
     CHECK_THAT(message_of([] { (void)completion_request("[]"); }), contains("request: expected an object"));
     CHECK_THAT(message_of([] { (void)completion_request(R"({"prompt": "a"})"); }), contains("'model' is missing"));
