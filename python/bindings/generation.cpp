@@ -81,7 +81,7 @@ void add_options(nb::module_ &m) {
                        .def_rw("min_length", &GenerateOptions::min_length)
                        .def_rw("ignore_end", &GenerateOptions::ignore_end)
                        .def_rw("biases", &GenerateOptions::biases)
-        .def_rw("likeliest", &GenerateOptions::likeliest)
+                       .def_rw("likeliest", &GenerateOptions::likeliest)
                        .def_rw("dry_breakers", &GenerateOptions::dry_breakers)
                        .def_prop_rw("choices", &choices, &choose)
                        .def_rw("stop", &GenerateOptions::stop)
