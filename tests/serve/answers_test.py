@@ -136,7 +136,6 @@ class Answers(unittest.TestCase):
 
         events = self.events("/v1/completions", {"model": "llama", "prompt": "w3 w9", "max_tokens": 5, "logprobs": 3})
         parts = [each["choices"][0]["logprobs"] for each in events if each["choices"][0]["logprobs"]]
-        self.assertGreater(len(parts), 1)
         for key in ("tokens", "token_logprobs", "text_offset"):
             self.assertEqual([each for part in parts for each in part[key]], told[key])
         self.assertIsNone(self.complete("w3 w9")[2]["choices"][0]["logprobs"])
