@@ -74,6 +74,8 @@ const std::vector<Api::Route> &Api::routes() {
         {"GET", "/v1/models/{model}", &Api::show_model},
         {"POST", "/v1/completions", &Api::completions, key, work, texts},
         {"POST", "/v1/chat/completions", &Api::chat_completions, key, work, texts},
+        {"POST", "/v1/messages", &Api::messages, key, work, texts},
+        {"POST", "/v1/messages/count_tokens", &Api::count_tokens, key, work, texts},
         {"POST", "/v1/embeddings", &Api::embeddings, key, work, texts},
         {"POST", "/v1/rerank", &Api::rerank, key, work, texts},
         {"POST", "/v1/score", &Api::score, key, work, texts},
@@ -167,9 +169,20 @@ Response Api::answer(const Request &request) {
     return out;
 }
 
+namespace {
+
+// The key that a request comes with, as OpenAI's clients send it or as Anthropic's do; "" if there is none.
+std::string key_of(const Request &request) {
+    constexpr std::string_view scheme = "Bearer ";
+    const std::string given = request.header("authorization");
+    return given.starts_with(scheme) ? given.substr(scheme.size()) : request.header("x-api-key");
+}
+
+} // namespace
+
 // Who has a key is one client, wherever requests come from.
 Owner Api::owner_of(const Request &request) {
-    const std::string client = options_.keys.empty() ? request.address : request.header("authorization");
+    const std::string client = options_.keys.empty() ? request.address : key_of(request);
     return {std::hash<std::string>()(client), ++requests_};
 }
 
@@ -190,14 +203,13 @@ void Api::admit(const Request &request, const Route &route) const {
     if (!origin.empty() && origin != "http://" + host && origin != "https://" + host)
         throw Refusal(403, "pages of " + origin + " may not use this server");
     if (route.door == Route::Door::open || options_.keys.empty()) return;
-    const std::string given = request.header("authorization");
-    constexpr std::string_view scheme = "Bearer ";
-    const bool right = std::ranges::any_of(options_.keys, [&](const std::string &each) {
-        return given.starts_with(scheme) && same_secret(std::string_view(given).substr(scheme.size()), each);
-    });
+    const std::string given = key_of(request);
+    const bool right =
+        std::ranges::any_of(options_.keys, [&](const std::string &each) { return same_secret(given, each); });
+    const bool none = request.header("authorization").empty() && request.header("x-api-key").empty();
     if (!right)
-        throw Refusal(401, given.empty() ? "this server needs a key: send 'Authorization: Bearer KEY'"
-                                         : "the key in 'Authorization' is not one of this server's");
+        throw Refusal(401, none ? "this server needs a key: send 'Authorization: Bearer KEY'"
+                                : "the key in 'Authorization' is not one of this server's");
 }
 
 // What names files of the server is for its log.

@@ -62,4 +62,20 @@ std::string content_of(const JsonView &message) {
     return out;
 }
 
+Json copied(const JsonView &value) {
+    if (value.is_null()) return nullptr;
+    if (value.is_boolean()) return value.boolean();
+    if (value.is_string()) return std::string(value.string());
+    if (value.is_integer()) return value.integer(INT64_MIN, INT64_MAX);
+    if (value.is_number()) return value.number();
+    Json out = value.is_list() ? Json::array() : Json::object();
+    for (const JsonView part : value.is_list() ? value.items() : value.members()) {
+        if (value.is_list())
+            out.push_back(copied(part));
+        else
+            out[part.key()] = copied(part);
+    }
+    return out;
+}
+
 } // namespace lamina::serve

@@ -2,6 +2,7 @@
 // nothing.
 #pragma once
 
+#include "base/json.hpp"
 #include "base/json_reader.hpp"
 
 #include <span>
@@ -30,6 +31,8 @@ void expect_fields(const JsonView &request, const Fields &fields);
 
 // What errors of other functions call a value: "request: /prompt".
 [[nodiscard]] inline std::string in_request(const JsonView &value) { return "request: " + value.place(); }
+
+[[nodiscard]] Json copied(const JsonView &value);
 
 // "content" of a message: a text, or parts that are texts; empty if there is none.
 [[nodiscard]] std::string content_of(const JsonView &message);

@@ -1,5 +1,7 @@
-// What answers /v1/completions and /v1/chat/completions: whole, or as events while the model writes.
+// What answers /v1/completions, /v1/chat/completions and /v1/messages: whole, or as events while the model writes.
 #include "answer_parts.hpp"
+#include "message_request.hpp"
+#include "message_result.hpp"
 #include "openai_request.hpp"
 #include "openai_result.hpp"
 #include "openai_scores.hpp"
@@ -75,14 +77,16 @@ class PartEvents {
     // Of the next piece of its text.
     [[nodiscard]] std::string of(Work::News news, bool last) {
         std::ranges::move(news.scores, std::back_inserter(scores_));
-        if (!head_.chat) return news.text.empty() ? "" : piece_event(head_, choice_, news.text, take_scores());
+        if (!head_.chat()) return news.text.empty() ? "" : piece_event(head_, choice_, news.text, take_scores());
         std::string out;
         for (const AnswerPart &part : parts_.push(news.text)) out += of(part);
         if (!last) return out;
         for (const AnswerPart &part : parts_.finish()) out += of(part);
         return out;
     }
-    [[nodiscard]] std::string finish(Finish how) {
+    [[nodiscard]] std::string finish(const Answer &answer, const Usage &usage) {
+        const Finish how = answer.hypothesis.finish;
+        if (is_message()) return message_.finish({how, calls_ > 0, answer.options.stop}, usage);
         return finish_event(head_, choice_, how, calls_ > 0, take_scores());
     }
 
@@ -91,10 +95,16 @@ class PartEvents {
     Json take_scores() {
         if (scores_.empty()) return nullptr;
         const std::vector<ScoredToken> all = std::exchange(scores_, {});
-        return head_.chat ? chat_scores(all) : completion_scores(all, offset_);
+        return head_.chat() ? chat_scores(all) : completion_scores(all, offset_);
     }
 
+    [[nodiscard]] bool is_message() const { return head_.form == AnswerHead::Form::message; }
+
     std::string of(const AnswerPart &part) {
+        if (is_message()) {
+            calls_ += part.kind == AnswerPart::Kind::call ? 1 : 0;
+            return message_.of(part, id_of_call());
+        }
         switch (part.kind) {
         case AnswerPart::Kind::thought:
             return thought_event(head_, choice_, part.text);
@@ -111,6 +121,7 @@ class PartEvents {
     const AnswerHead &head_;
     size_t choice_, calls_ = 0, offset_ = 0;
     AnswerParts parts_;
+    MessageEvents message_;
     std::vector<ScoredToken> scores_;
 };
 
@@ -144,7 +155,7 @@ struct Api::Writing {
 
 Response Api::completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, completion_request);
-    return write(call, request, request.prompts, false);
+    return write(call, request, request.prompts, AnswerHead::Form::completion);
 }
 
 Response Api::chat_completions(const Call &call) {
@@ -153,11 +164,25 @@ Response Api::chat_completions(const Call &call) {
     std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
     if (request.grammar && opens_thought(prompt))
         prompt.append("\n").append(think_end).append("\n\n"); // what follows is of the grammar
-    return write(call, request, {prompt}, true);
+    return write(call, request, {prompt}, AnswerHead::Form::chat);
+}
+
+Response Api::messages(const Call &call) {
+    const AnswerRequest request = parsed(call.request.body, message_request);
+    const std::string prompt = chat_prompt(engine_called(request.model).model(), request.messages, request.variables);
+    return write(call, request, {prompt}, AnswerHead::Form::message);
+}
+
+Response Api::count_tokens(const Call &call) {
+    const AnswerRequest request = parsed(call.request.body, count_request);
+    const Engine &engine = engine_called(request.model);
+    const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
+    return {.body = Json{{"input_tokens", prompt_tokens(engine, {prompt}, true)}}.in_one_line()};
 }
 
 Response Api::write(const Call &call, const AnswerRequest &request, const std::vector<std::string> &prompts,
-                    bool chat) {
+                    AnswerHead::Form form) {
+    const bool chat = form != AnswerHead::Form::completion;
     Engine &engine = engine_called(request.model);
     if (!engine.writes())
         throw Refusal(400, request.model + " does not write texts; /v1/models says what each model does", "model");
@@ -174,7 +199,8 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
     }
     const auto writing = std::make_shared<Writing>();
     if (request.tools) writing->tools = engine.tool_format();
-    writing->head = {chat, id_of(chat ? "chatcmpl-" : "cmpl-"), request.model, std::time(nullptr)};
+    const char *kind = form == AnswerHead::Form::message ? "msg_" : chat ? "chatcmpl-" : "cmpl-";
+    writing->head = {form, id_of(kind), request.model, std::time(nullptr)};
     writing->usage = request.stream_usage;
     size_t memory = options.grammar ? options.grammar->bytes() : 0;
     if (options.likeliest) {
@@ -200,10 +226,15 @@ Response Api::whole(const Request &request, Writing &writing) {
     std::vector<Choice> choices;
     for (const auto &each : writing.answers) {
         await(*each, request);
-        choices.push_back(
-            choice_of(writing.parts(*each), each->hypothesis, writing.head.chat, each->options.likeliest.has_value()));
+        choices.push_back(choice_of(writing.parts(*each), each->hypothesis, writing.head.chat(),
+                                    each->options.likeliest.has_value()));
     }
     metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
+    if (writing.head.form == AnswerHead::Form::message) {
+        const Answer &answer = *writing.answers.front();
+        const MessageEnd end{choices[0].finish, !choices[0].calls.empty(), answer.options.stop};
+        return {.body = message_json(writing.head, choices[0], end, writing.used())};
+    }
     return {.body = answer_json(writing.head, choices, writing.used())};
 }
 
@@ -217,7 +248,9 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
         try {
             send_events(*writing, left, send);
         } catch (const std::exception &why) {
-            (void)send(error_event(openai_error(status_of(why), told(why), "")));
+            const bool message = writing->head.form == AnswerHead::Form::message;
+            (void)send(message ? message_error_event(anthropic_error(status_of(why), told(why)))
+                               : error_event(openai_error(status_of(why), told(why), "")));
         }
     };
     return out;
@@ -225,7 +258,10 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
 
 void Api::send_events(Writing &writing, const std::function<bool()> &left, const Send &send) {
     const std::vector<std::shared_ptr<Answer>> &answers = writing.answers;
-    for (size_t i = 0; writing.head.chat && i < answers.size(); ++i) (void)send(role_event(writing.head, i));
+    const bool message = writing.head.form == AnswerHead::Form::message;
+    if (message) (void)send(MessageEvents::begin(writing.head, writing.prompt_tokens));
+    for (size_t i = 0; writing.head.form == AnswerHead::Form::chat && i < answers.size(); ++i)
+        (void)send(role_event(writing.head, i));
     std::vector<PartEvents> events;
     for (size_t i = 0; i < answers.size(); ++i) events.emplace_back(writing.head, i, writing.parts(*answers[i]));
     std::vector<bool> over(answers.size());
@@ -240,14 +276,14 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
                 return;
             if (!over[i]) continue;
             answer.expect_success();
-            if (!send(events[i].finish(answer.hypothesis.finish))) return;
+            if (!send(events[i].finish(answer, writing.used()))) return;
             --open;
         }
         if (open > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // no single one can be waited for
     }
     metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
     if (writing.usage) (void)send(usage_event(writing.head, writing.used()));
-    (void)send(last_event);
+    if (!message) (void)send(last_event);
 }
 
 } // namespace lamina::serve

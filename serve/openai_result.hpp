@@ -20,9 +20,11 @@ struct Usage {
 
 // A text that continues a prompt, or answers a conversation. All results of a request have the same head.
 struct AnswerHead {
-    bool chat = false;
+    enum class Form { completion, chat, message }; // message: of Anthropic's API, which message_result.hpp writes
+    Form form = Form::completion;
     std::string id, model;
     int64_t created = 0; // seconds since 1970
+    [[nodiscard]] bool chat() const { return form != Form::completion; }
 };
 struct CalledTool {
     std::string id, name, arguments; // arguments: JSON

@@ -66,10 +66,18 @@ std::string openai_error(int status, const std::string &message, const std::stri
         .in_one_line();
 }
 
+std::string anthropic_error(int status, const std::string &message) {
+    const std::string type = status == 503 ? "overloaded_error" : status >= 500 ? "api_error" : type_of(status);
+    return Json{{"type", "error"}, {"error", Json{{"type", type}, {"message", fair(message)}}}}.in_one_line();
+}
+
 Response refusal(const std::string &path, int status, const std::string &message, const std::string &field) {
     Response out{status};
     const bool v2 = path == "/v2" || path.starts_with("/v2/");
-    out.body = v2 ? Json{{"error", fair(message)}}.in_one_line() : openai_error(status, message, field);
+    const bool messages = path == "/v1/messages" || path.starts_with("/v1/messages/");
+    out.body = v2         ? Json{{"error", fair(message)}}.in_one_line()
+               : messages ? anthropic_error(status, message)
+                          : openai_error(status, message, field);
     if (status == 401) out.headers["WWW-Authenticate"] = "Bearer";
     if (status == 429 || status == 503) out.headers["Retry-After"] = "1";
     return out;

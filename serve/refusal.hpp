@@ -27,7 +27,8 @@ class Refusal : public std::runtime_error {
 // The status of an exception: 400 for what the client can mend, 503 where there is no memory, else 500.
 [[nodiscard]] int status_of(const std::exception &why);
 
-// Under /v2 {"error": "MESSAGE"}, elsewhere as OpenAI has it: {"error": {"message", "type", "param", "code"}}.
+// Under /v2 {"error": "MESSAGE"}, under /v1/messages as Anthropic has it, elsewhere as OpenAI has it: {"error":
+// {"message", "type", "param", "code"}}.
 [[nodiscard]] Response refusal(const std::string &path, int status, const std::string &message,
                                const std::string &field = "");
 // `message`: what the client is told of `why`.
@@ -35,7 +36,8 @@ class Refusal : public std::runtime_error {
 // `text` with `to` wherever it has `from`.
 [[nodiscard]] std::string replaced(std::string text, const std::string &from, const std::string &to);
 
-// The JSON of OpenAI's error alone.
+// The JSON of the error alone, of OpenAI's API and of Anthropic's: {"type": "error", "error": {"type", "message"}}.
 [[nodiscard]] std::string openai_error(int status, const std::string &message, const std::string &field);
+[[nodiscard]] std::string anthropic_error(int status, const std::string &message);
 
 } // namespace lamina::serve

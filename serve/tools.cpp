@@ -91,30 +91,14 @@ Grammar grammar_of(const Tools &tools, const ToolFormat &format, bool thinks) {
 
 namespace {
 
-Json as_json(const JsonView &value) {
-    if (value.is_null()) return nullptr;
-    if (value.is_boolean()) return value.boolean();
-    if (value.is_string()) return std::string(value.string());
-    if (value.is_integer()) return value.integer(INT64_MIN, INT64_MAX);
-    if (value.is_number()) return value.number();
-    Json out = value.is_list() ? Json::array() : Json::object();
-    for (const JsonView part : value.is_list() ? value.items() : value.members()) {
-        if (value.is_list())
-            out.push_back(as_json(part));
-        else
-            out[part.key()] = as_json(part);
-    }
-    return out;
-}
-
 Json call_for_template(const JsonView &call) {
     const JsonView function = call.at("function");
     const JsonView arguments = function.at("arguments");
     Json values = Json::object();
-    if (arguments.is_object()) values = as_json(arguments);
+    if (arguments.is_object()) values = copied(arguments);
     if (arguments.is_string() && !arguments.string().empty()) {
         const JsonText text(arguments.string(), in_request(arguments));
-        values = as_json(text.root());
+        values = copied(text.root());
     }
     Json out{{"type", "function"},
              {"function", Json{{"name", std::string(function.at("name").string())}, {"arguments", std::move(values)}}}};

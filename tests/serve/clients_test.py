@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks `lamina serve` with the clients that people use: openai, LangChain and tritonclient[http], of PyPI.
+"""Asks `lamina serve` with the clients that people use: openai, anthropic, LangChain and tritonclient[http], of PyPI.
 
 They are installed into a virtual environment in FOLDER the first time. The exit status is 77 if that is impossible,
 unless $LAMINA_REQUIRE_CLIENTS is set.
@@ -11,12 +11,13 @@ import tempfile
 from typing import Literal
 
 lamina, environment = sys.argv[1], pathlib.Path(sys.argv[2])
-packages = ["openai==3.54.0", "tritonclient[http]==2.73.0", "langchain-openai==1.7.4"]
+packages = ["openai==3.54.0", "anthropic==2.14.0", "tritonclient[http]==2.73.0", "langchain-openai==1.7.4"]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import pip_environment  # noqa: E402
 
 pip_environment.enter(environment, packages)
 
+import anthropic  # noqa: E402
 import langchain_openai  # noqa: E402
 import numpy  # noqa: E402
 import openai  # noqa: E402
@@ -56,7 +57,7 @@ def check_openai(server, models):
                                           seed=3, max_completion_tokens=400)
     assert isinstance(found.choices[0].message.parsed, Person), found
 
-    for wrong, kind in [({"model": "llamb"}, openai.NotFoundError), ({"logprobs": True}, openai.BadRequestError)]:
+    for wrong, kind in [({"model": "llamb"}, openai.NotFoundError), ({"top_logprobs": 30}, openai.BadRequestError)]:
         try:
             client.chat.completions.create(**{"model": "llama", "messages": messages, **wrong})
             raise AssertionError(f"{wrong} was taken")
@@ -98,6 +99,60 @@ def check_tools(server):
         assert isinstance(model.with_structured_output(weather, method=method).invoke("who?"), weather)
 
 
+def check_scores(server):
+    client = openai.OpenAI(base_url=server.url + "/v1", api_key="secret", max_retries=0)
+    asked = {"model": "llama", "messages": [{"role": "user", "content": "w7"}], "max_completion_tokens": 4,
+             "logprobs": True, "top_logprobs": 2, "temperature": 0}
+    found = client.chat.completions.create(**asked).choices[0].logprobs.content
+    assert [len(each.top_logprobs) for each in found] == [2] * 4
+    chunks = client.chat.completions.create(**asked, stream=True)
+    parts = [chunk.choices[0].logprobs for chunk in chunks]
+    assert [each for part in parts if part for each in part.content] == found
+    found = client.completions.create(model="llama", prompt="w7", max_tokens=3, logprobs=1).choices[0].logprobs
+    assert [len(found.tokens), len(found.top_logprobs), found.text_offset[0]] == [3, 3, 0]
+
+
+def check_anthropic(server, models):
+    client = anthropic.Anthropic(base_url=server.url, api_key="secret", max_retries=0)
+    messages = [{"role": "user", "content": [{"type": "text", "text": "w7 w9"}]}]
+    wanted = lamina_json(lamina, "chat", models["llama"], "w7 w9", "--max-length", "5")[-1]["content"]
+    found = client.messages.create(model="llama", messages=messages, max_tokens=5)
+    assert [found.content[0].text, found.stop_reason, found.usage.output_tokens] == [wanted, "max_tokens", 5]
+    with client.messages.stream(model="llama", messages=messages, max_tokens=5) as stream:
+        assert "".join(stream.text_stream) == wanted
+        assert stream.get_final_message().usage == found.usage
+    assert client.messages.count_tokens(model="llama", messages=messages).input_tokens == found.usage.input_tokens
+
+    tools = [{"name": "weather", "description": "The weather of a city.", "input_schema": weather.model_json_schema()}]
+    asked = {"model": "spelling", "messages": [{"role": "user", "content": "who?"}], "max_tokens": 300, "tools": tools,
+             "tool_choice": {"type": "tool", "name": "weather"}, "system": "be brief",
+             "extra_body": {"temperature": 1, "top_k": 1}}
+    found = client.messages.create(**asked)
+    assert found.stop_reason == "tool_use", found
+    weather(**found.content[-1].input)
+    with client.messages.stream(**asked) as stream:
+        for _ in stream:
+            pass
+        assert stream.get_final_message().content[-1].input == found.content[-1].input
+    asked["messages"] += [{"role": "assistant", "content": found.content},
+                          {"role": "user", "content": [{"type": "tool_result", "tool_use_id": found.content[-1].id,
+                                                        "content": "21"}]}]
+    assert client.messages.create(**{**asked, "tool_choice": {"type": "none"}, "max_tokens": 3}).content[0].type == "text"
+    for wrong, kind in [({"model": "llamb"}, anthropic.NotFoundError), ({"max_tokens": 0}, anthropic.BadRequestError),
+                        ({"messages": [*messages, {"role": "assistant", "content": "w1"}]}, anthropic.BadRequestError)]:
+        try:
+            client.messages.create(**{"model": "llama", "messages": messages, "max_tokens": 5, **wrong})
+            raise AssertionError(f"{wrong} was taken")
+        except kind as error:
+            assert error.body["type"] == "error", error.body
+    try:
+        anthropic.Anthropic(base_url=server.url, api_key="wrong", max_retries=0).messages.create(
+            model="llama", messages=messages, max_tokens=5)
+        raise AssertionError("a wrong key was taken")
+    except anthropic.AuthenticationError:
+        pass
+
+
 def check_tritonclient(server):
     client = tritonclient.http.InferenceServerClient(server.url.removeprefix("http://"))
     key = {"Authorization": "Bearer secret"}
@@ -134,5 +189,7 @@ with tempfile.TemporaryDirectory() as folder:
     with Server(lamina, made.values(), "--api-key", "secret") as running:
         check_openai(running, made)
         check_tools(running)
+        check_scores(running)
+        check_anthropic(running, made)
         check_tritonclient(running)
-print(f"openai {openai.__version__}, LangChain and tritonclient agree with the command")
+print(f"openai {openai.__version__}, anthropic {anthropic.__version__}, LangChain and tritonclient agree with the command")
