@@ -74,6 +74,7 @@ const std::vector<Api::Route> &Api::routes() {
         {"GET", "/v1/models/{model}", &Api::show_model},
         {"POST", "/v1/completions", &Api::completions, key, work, texts},
         {"POST", "/v1/chat/completions", &Api::chat_completions, key, work, texts},
+        {"POST", "/v1/responses", &Api::responses, key, work, texts},
         {"POST", "/v1/messages", &Api::messages, key, work, texts},
         {"POST", "/v1/messages/count_tokens", &Api::count_tokens, key, work, texts},
         {"POST", "/v1/embeddings", &Api::embeddings, key, work, texts},

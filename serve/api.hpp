@@ -111,10 +111,12 @@ class Api {
     struct Writing;
     [[nodiscard]] Response completions(const Call &call);
     [[nodiscard]] Response chat_completions(const Call &call);
+    [[nodiscard]] Response responses(const Call &call);
     [[nodiscard]] Response messages(const Call &call);
     [[nodiscard]] Response count_tokens(const Call &call);
     [[nodiscard]] Response write(const Call &call, const AnswerRequest &request,
-                                 const std::vector<std::string> &prompts, AnswerHead::Form form);
+                                 const std::vector<std::string> &prompts, AnswerHead::Form form,
+                                 const Json &repeated = nullptr);
     [[nodiscard]] Response whole(const Request &request, Writing &writing);
     [[nodiscard]] Response stream(const Request &request, const std::shared_ptr<Writing> &writing);
     void send_events(Writing &writing, const std::function<bool()> &left, const Send &send);

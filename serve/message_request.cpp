@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace lamina::serve {
 namespace {
@@ -133,13 +135,14 @@ Json variables_of(const JsonView &thinking) {
 AnswerRequest request_of(std::string_view body, bool counts) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"model", "messages", "max_tokens", "system", "temperature", "top_p", "top_k",
-                             "stop_sequences", "stream", "tools", "tool_choice", "thinking"},
-                            ignored_in_messages,
-                            neutral_in_messages});
+    const std::vector<std::string> shared = shared_fields();
+    std::vector<std::string> fields{"model",          "messages", "max_tokens",  "system",
+                                    "stop_sequences", "tools",    "tool_choice", "thinking"};
+    fields.insert(fields.end(), shared.begin(), shared.end());
+    expect_fields(request, {fields, ignored_in_messages, neutral_in_messages});
     Json chat{{"model", copied(request.at("model"))}};
     if (!counts) chat["max_tokens"] = request.at("max_tokens").integer(1, INT32_MAX);
-    for (const char *key : {"temperature", "top_p", "top_k", "stream"})
+    for (const std::string &key : shared)
         if (request.has(key)) chat[key] = copied(request.at(key));
     if (request.has("stop_sequences")) chat["stop"] = copied(request.at("stop_sequences"));
     chat["messages"] = messages_of(request);

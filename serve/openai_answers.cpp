@@ -1,10 +1,13 @@
-// What answers /v1/completions, /v1/chat/completions and /v1/messages: whole, or as events while the model writes.
+// What answers /v1/completions, /v1/chat/completions, /v1/responses and /v1/messages: whole, or as events while the
+// model writes.
 #include "answer_parts.hpp"
 #include "message_request.hpp"
 #include "message_result.hpp"
 #include "openai_request.hpp"
 #include "openai_result.hpp"
 #include "openai_scores.hpp"
+#include "response_request.hpp"
+#include "response_result.hpp"
 #include "route.hpp"
 #include "tokens.hpp"
 
@@ -68,11 +71,24 @@ Choice choice_of(AnswerParts parts, const Hypothesis &answer, bool chat, bool sc
     return out;
 }
 
+// What follows a thought is of the grammar.
+void close_thought(std::string &prompt, const AnswerRequest &request) {
+    if (request.grammar && opens_thought(prompt)) prompt.append("\n").append(think_end).append("\n\n");
+}
+
 // The parts of an answer as events.
 class PartEvents {
   public:
-    PartEvents(const AnswerHead &head, size_t choice, AnswerParts parts)
-        : head_(head), choice_(choice), parts_(std::move(parts)) {}
+    PartEvents(const AnswerHead &head, size_t choice, AnswerParts parts, const Json &repeated)
+        : head_(head), choice_(choice), parts_(std::move(parts)) {
+        if (head.form == AnswerHead::Form::response) response_.emplace(head, repeated);
+    }
+
+    [[nodiscard]] std::string begin(size_t prompt_tokens) {
+        if (response_) return response_->begin();
+        if (is_message()) return MessageEvents::begin(head_, prompt_tokens);
+        return head_.chat() ? role_event(head_, choice_) : "";
+    }
 
     // Of the next piece of its text.
     [[nodiscard]] std::string of(Work::News news, bool last) {
@@ -86,9 +102,11 @@ class PartEvents {
     }
     [[nodiscard]] std::string finish(const Answer &answer, const Usage &usage) {
         const Finish how = answer.hypothesis.finish;
+        if (response_) return response_->finish(how, usage);
         if (is_message()) return message_.finish({how, calls_ > 0, answer.options.stop}, usage);
         return finish_event(head_, choice_, how, calls_ > 0, take_scores());
     }
+    [[nodiscard]] std::string response() const { return response_->response(); }
 
   private:
     // Those that no event has told yet.
@@ -101,6 +119,7 @@ class PartEvents {
     [[nodiscard]] bool is_message() const { return head_.form == AnswerHead::Form::message; }
 
     std::string of(const AnswerPart &part) {
+        if (response_) return response_->of(part, id_of(""));
         if (is_message()) {
             calls_ += part.kind == AnswerPart::Kind::call ? 1 : 0;
             return message_.of(part, id_of_call());
@@ -122,6 +141,7 @@ class PartEvents {
     size_t choice_, calls_ = 0, offset_ = 0;
     AnswerParts parts_;
     MessageEvents message_;
+    std::optional<ResponseEvents> response_;
     std::vector<ScoredToken> scores_;
 };
 
@@ -142,6 +162,7 @@ struct Api::Writing {
     std::shared_ptr<void> memory;
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
+    Json repeated;                   // what the response says of its request
 
     // What takes an answer apart.
     [[nodiscard]] AnswerParts parts(const Answer &answer) const { return {tools, opens_thought(answer.prompt)}; }
@@ -162,9 +183,16 @@ Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, chat_request);
     const Engine &engine = engine_called(request.model);
     std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
-    if (request.grammar && opens_thought(prompt))
-        prompt.append("\n").append(think_end).append("\n\n"); // what follows is of the grammar
+    close_thought(prompt, request);
     return write(call, request, {prompt}, AnswerHead::Form::chat);
+}
+
+Response Api::responses(const Call &call) {
+    const ResponseRequest request = parsed(call.request.body, response_request);
+    const Engine &engine = engine_called(request.answer.model);
+    std::string prompt = chat_prompt(engine.model(), request.answer.messages, request.answer.variables);
+    close_thought(prompt, request.answer);
+    return write(call, request.answer, {prompt}, AnswerHead::Form::response, request.repeated);
 }
 
 Response Api::messages(const Call &call) {
@@ -181,7 +209,7 @@ Response Api::count_tokens(const Call &call) {
 }
 
 Response Api::write(const Call &call, const AnswerRequest &request, const std::vector<std::string> &prompts,
-                    AnswerHead::Form form) {
+                    AnswerHead::Form form, const Json &repeated) {
     const bool chat = form != AnswerHead::Form::completion;
     Engine &engine = engine_called(request.model);
     if (!engine.writes())
@@ -199,8 +227,9 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
     }
     const auto writing = std::make_shared<Writing>();
     if (request.tools) writing->tools = engine.tool_format();
-    const char *kind = form == AnswerHead::Form::message ? "msg_" : chat ? "chatcmpl-" : "cmpl-";
-    writing->head = {form, id_of(kind), request.model, std::time(nullptr)};
+    constexpr std::array kinds{"cmpl-", "chatcmpl-", "msg_", "resp_"}; // by form
+    writing->head = {form, id_of(kinds.at(static_cast<size_t>(form))), request.model, std::time(nullptr)};
+    writing->repeated = repeated;
     writing->usage = request.stream_usage;
     size_t memory = options.grammar ? options.grammar->bytes() : 0;
     if (options.likeliest) {
@@ -230,6 +259,13 @@ Response Api::whole(const Request &request, Writing &writing) {
                                     each->options.likeliest.has_value()));
     }
     metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
+    if (writing.head.form == AnswerHead::Form::response) {
+        const Answer &answer = *writing.answers.front();
+        PartEvents events(writing.head, 0, writing.parts(answer), writing.repeated);
+        (void)events.of({answer.hypothesis.text, {}}, true);
+        (void)events.finish(answer, writing.used());
+        return {.body = events.response()};
+    }
     if (writing.head.form == AnswerHead::Form::message) {
         const Answer &answer = *writing.answers.front();
         const MessageEnd end{choices[0].finish, !choices[0].calls.empty(), answer.options.stop};
@@ -248,9 +284,11 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
         try {
             send_events(*writing, left, send);
         } catch (const std::exception &why) {
-            const bool message = writing->head.form == AnswerHead::Form::message;
-            (void)send(message ? message_error_event(anthropic_error(status_of(why), told(why)))
-                               : error_event(openai_error(status_of(why), told(why), "")));
+            const AnswerHead::Form form = writing->head.form;
+            (void)send(form == AnswerHead::Form::message
+                           ? message_error_event(anthropic_error(status_of(why), told(why)))
+                       : form == AnswerHead::Form::response ? response_error_event(told(why))
+                                                            : error_event(openai_error(status_of(why), told(why), "")));
         }
     };
     return out;
@@ -258,12 +296,11 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
 
 void Api::send_events(Writing &writing, const std::function<bool()> &left, const Send &send) {
     const std::vector<std::shared_ptr<Answer>> &answers = writing.answers;
-    const bool message = writing.head.form == AnswerHead::Form::message;
-    if (message) (void)send(MessageEvents::begin(writing.head, writing.prompt_tokens));
-    for (size_t i = 0; writing.head.form == AnswerHead::Form::chat && i < answers.size(); ++i)
-        (void)send(role_event(writing.head, i));
     std::vector<PartEvents> events;
-    for (size_t i = 0; i < answers.size(); ++i) events.emplace_back(writing.head, i, writing.parts(*answers[i]));
+    for (size_t i = 0; i < answers.size(); ++i)
+        events.emplace_back(writing.head, i, writing.parts(*answers[i]), writing.repeated);
+    for (PartEvents &each : events)
+        if (const std::string event = each.begin(writing.prompt_tokens); !event.empty()) (void)send(event);
     std::vector<bool> over(answers.size());
     for (size_t open = answers.size(); open > 0;) {
         for (size_t i = 0; i < answers.size(); ++i) {
@@ -283,7 +320,7 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
     }
     metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
     if (writing.usage) (void)send(usage_event(writing.head, writing.used()));
-    if (!message) (void)send(last_event);
+    if (writing.head.form < AnswerHead::Form::message) (void)send(last_event);
 }
 
 } // namespace lamina::serve

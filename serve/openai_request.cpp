@@ -96,11 +96,10 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
 }
 
 std::vector<std::string> answer_fields(const std::string &subject, const std::vector<std::string> &more = {}) {
-    std::vector<std::string> out{"model",      subject,      "max_tokens",      "n",
-                                 "stop",       "seed",       "stream",          "logit_bias",
-                                 "min_tokens", "ignore_eos", "response_format", "structured_outputs"};
-    for (const SamplingOption &option : sampling_options) out.emplace_back(option.name);
-    out.insert(out.end(), more.begin(), more.end());
+    std::vector<std::string> out{
+        "model",      subject,           "max_tokens",        "n", "stop", "logit_bias", "min_tokens",
+        "ignore_eos", "response_format", "structured_outputs"};
+    for (const auto &fields : {shared_fields(), more}) out.insert(out.end(), fields.begin(), fields.end());
     return out;
 }
 
@@ -124,6 +123,12 @@ void expect_plain_text(const JsonView &request) {
 }
 
 } // namespace
+
+std::vector<std::string> shared_fields() {
+    std::vector<std::string> out{"seed", "stream"};
+    for (const SamplingOption &option : sampling_options) out.emplace_back(option.name);
+    return out;
+}
 
 AnswerRequest completion_request(std::string_view body) {
     const JsonText json(body, "request");

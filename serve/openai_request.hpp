@@ -40,6 +40,9 @@ struct AnswerRequest {
 [[nodiscard]] AnswerRequest completion_request(std::string_view body);
 [[nodiscard]] AnswerRequest chat_request(std::string_view body);
 
+// Fields that mean the same in every API, beyond those that it defines: numbers of sampling.hpp, seed, stream.
+[[nodiscard]] std::vector<std::string> shared_fields();
+
 // What the request leaves open is as the model's makers suggest. Without a seed, `seed` is taken. Throws Error(input)
 // if a field would have no effect.
 [[nodiscard]] GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &suggested, uint64_t seed);

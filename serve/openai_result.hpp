@@ -20,7 +20,8 @@ struct Usage {
 
 // A text that continues a prompt, or answers a conversation. All results of a request have the same head.
 struct AnswerHead {
-    enum class Form { completion, chat, message }; // message: of Anthropic's API, which message_result.hpp writes
+    // message: of Anthropic's API (message_result.hpp); response: of the Responses API (response_result.hpp).
+    enum class Form { completion, chat, message, response };
     Form form = Form::completion;
     std::string id, model;
     int64_t created = 0; // seconds since 1970

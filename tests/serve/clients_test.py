@@ -112,6 +112,43 @@ def check_scores(server):
     assert [len(found.tokens), len(found.top_logprobs), found.text_offset[0]] == [3, 3, 0]
 
 
+def check_responses(server, models):
+    client = openai.OpenAI(base_url=server.url + "/v1", api_key="secret", max_retries=0)
+    wanted = lamina_json(lamina, "chat", models["llama"], "w7 w9", "--max-length", "5")[-1]["content"]
+    found = client.responses.create(model="llama", input="w7 w9", max_output_tokens=5)
+    assert [found.output_text, found.status, found.usage.output_tokens] == [wanted, "incomplete", 5]
+    assert found.incomplete_details.reason == "max_output_tokens"
+    with client.responses.stream(model="llama", input="w7 w9", max_output_tokens=5) as stream:
+        events = list(stream)
+    assert [each.sequence_number for each in events] == list(range(len(events)))
+    assert "".join(each.delta for each in events if each.type == "response.output_text.delta") == wanted
+    assert events[-1].response.usage == found.usage
+
+    asked = {"model": "spelling", "instructions": "be brief", "temperature": 1, "max_output_tokens": 400,
+             "extra_body": {"seed": 3}}
+    assert isinstance(client.responses.parse(input="who?", text_format=weather, **asked).output_parsed, weather)
+    tools = [{"type": "function", "name": "weather", "parameters": weather.model_json_schema(), "strict": True}]
+    asked |= {"tools": tools, "tool_choice": {"type": "function", "name": "weather"}}
+    first = client.responses.create(input="who?", **asked)
+    call = first.output[-1]
+    assert [call.type, call.name, first.status] == ["function_call", "weather", "completed"], first
+    weather.model_validate_json(call.arguments)
+    with client.responses.stream(input="who?", **asked) as stream:
+        for _ in stream:
+            pass
+        assert stream.get_final_response().output[-1].name == "weather"
+    history = [{"role": "user", "content": "who?"}, *[each.to_dict() for each in first.output],
+               {"type": "function_call_output", "call_id": call.call_id, "output": "21"}]
+    again = client.responses.create(input=history, **{**asked, "tool_choice": "none", "max_output_tokens": 3})
+    assert again.output[0].type == "message"
+    for wrong, kind in [({"model": "llamb"}, openai.NotFoundError), ({"background": True}, openai.BadRequestError)]:
+        try:
+            client.responses.create(**{"model": "llama", "input": "w7", **wrong})
+            raise AssertionError(f"{wrong} was taken")
+        except kind as error:
+            assert error.body["param"] == next(iter(wrong)), error.body
+
+
 def check_anthropic(server, models):
     client = anthropic.Anthropic(base_url=server.url, api_key="secret", max_retries=0)
     messages = [{"role": "user", "content": [{"type": "text", "text": "w7 w9"}]}]
@@ -126,7 +163,7 @@ def check_anthropic(server, models):
     tools = [{"name": "weather", "description": "The weather of a city.", "input_schema": weather.model_json_schema()}]
     asked = {"model": "spelling", "messages": [{"role": "user", "content": "who?"}], "max_tokens": 300, "tools": tools,
              "tool_choice": {"type": "tool", "name": "weather"}, "system": "be brief",
-             "extra_body": {"temperature": 1, "top_k": 1}}
+             "extra_body": {"temperature": 1, "seed": 3}}
     found = client.messages.create(**asked)
     assert found.stop_reason == "tool_use", found
     weather(**found.content[-1].input)
@@ -190,6 +227,7 @@ with tempfile.TemporaryDirectory() as folder:
         check_openai(running, made)
         check_tools(running)
         check_scores(running)
+        check_responses(running, made)
         check_anthropic(running, made)
         check_tritonclient(running)
 print(f"openai {openai.__version__}, anthropic {anthropic.__version__}, LangChain and tritonclient agree with the command")
