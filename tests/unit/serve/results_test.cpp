@@ -16,8 +16,8 @@ using namespace lamina::serve;
 using matchers::contains;
 
 namespace {
-const AnswerHead chat{true, "chatcmpl-1", "m", 17};
-const AnswerHead completion{false, "cmpl-1", "m", 17};
+const AnswerHead chat{AnswerHead::Form::chat, "chatcmpl-1", "m", 17};
+const AnswerHead completion{AnswerHead::Form::completion, "cmpl-1", "m", 17};
 } // namespace
 
 TEST_CASE("answers have the form that OpenAI's clients expect") {
