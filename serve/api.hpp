@@ -1,12 +1,12 @@
 // From a request to a response: who may ask, which function answers, and what is said when something is wrong.
 #pragma once
 
+#include "answer_form.hpp"
 #include "budget.hpp"
 #include "engine.hpp"
 #include "gate.hpp"
 #include "http.hpp"
 #include "metrics.hpp"
-#include "openai_result.hpp"
 #include "rerank_request.hpp"
 
 #include "base/json.hpp"
@@ -107,7 +107,7 @@ class Api {
     [[nodiscard]] Response tei_embed(const Call &call);
     [[nodiscard]] Response tei_rerank(const Call &call);
 
-    // ---- In openai_answers.cpp ----
+    // ---- In answers_api.cpp ----
     struct Writing;
     [[nodiscard]] Response completions(const Call &call);
     [[nodiscard]] Response chat_completions(const Call &call);
@@ -115,8 +115,7 @@ class Api {
     [[nodiscard]] Response messages(const Call &call);
     [[nodiscard]] Response count_tokens(const Call &call);
     [[nodiscard]] Response write(const Call &call, const AnswerRequest &request,
-                                 const std::vector<std::string> &prompts, AnswerHead::Form form,
-                                 const Json &repeated = nullptr);
+                                 const std::vector<std::string> &prompts, const AnswerForm &form);
     [[nodiscard]] Response whole(const Request &request, Writing &writing);
     [[nodiscard]] Response stream(const Request &request, const std::shared_ptr<Writing> &writing);
     void send_events(Writing &writing, const std::function<bool()> &left, const Send &send);
@@ -161,7 +160,8 @@ class Api {
     Gate gate_{options_.most};
     Budget json_memory_{size_t{256} << 20}; // bytes; the largest request takes hardly less
     // Bytes, of answers that are not written yet: their grammars, and how likely their tokens were.
-    Budget answer_memory_{size_t{256} << 20};
+    static constexpr size_t most_answer_memory = size_t{256} << 20;
+    Budget answer_memory_{most_answer_memory};
     std::deque<Engine> engines_; // last, so that they end first
 };
 

@@ -1,6 +1,8 @@
 #include "message_result.hpp"
 
+#include "answer_form.hpp"
 #include "fields.hpp"
+#include "refusal.hpp"
 
 #include "base/json_reader.hpp"
 
@@ -20,7 +22,7 @@ Json head_of(const AnswerHead &head, Json content) {
 }
 
 // "stop_reason" and "stop_sequence". Which of several texts an answer has ended before is not known.
-void add_end(const MessageEnd &end, Json &out) {
+void add_end(const AnswerEnd &end, Json &out) {
     const bool stopped = end.finish == Finish::stop && !end.stops.empty();
     out["stop_reason"] = end.finish == Finish::length ? "max_tokens"
                          : end.called                 ? "tool_use"
@@ -68,7 +70,7 @@ Json delta_of(const AnswerPart &part) {
 
 } // namespace
 
-std::string message_json(const AnswerHead &head, const Choice &choice, const MessageEnd &end, const Usage &usage) {
+std::string message_json(const AnswerHead &head, const Choice &choice, const AnswerEnd &end, const Usage &usage) {
     Json blocks = Json::array();
     if (!choice.thought.empty())
         blocks.push_back({{"type", "thinking"}, {"thinking", choice.thought}, {"signature", ""}});
@@ -84,8 +86,8 @@ std::string message_json(const AnswerHead &head, const Choice &choice, const Mes
     return out.in_one_line();
 }
 
-std::string MessageEvents::begin(const AnswerHead &head, size_t prompt_tokens) {
-    Json message = head_of(head, Json::array());
+std::string MessageEvents::begin(size_t prompt_tokens) {
+    Json message = head_of(head_, Json::array());
     message["stop_reason"] = nullptr;
     message["stop_sequence"] = nullptr;
     message["usage"] = usage_of({prompt_tokens, 0});
@@ -104,16 +106,16 @@ std::string MessageEvents::close() {
     return event("content_block_stop", {{"index", block_++}});
 }
 
-std::string MessageEvents::of(const AnswerPart &part, const std::string &id_of_call) {
+std::string MessageEvents::of(const AnswerPart &part) {
     using Kind = AnswerPart::Kind;
-    if (part.kind == Kind::call) return open(part.kind, block_of(part.kind, part.text, id_of_call));
+    if (part.kind == Kind::call) return open(part.kind, block_of(part.kind, part.text, random_id()));
     std::string out;
     if (part.kind != Kind::arguments && (!is_open_ || kind_ != part.kind))
         out = open(part.kind, block_of(part.kind, "", ""));
     return out + event("content_block_delta", {{"index", block_}, {"delta", delta_of(part)}});
 }
 
-std::string MessageEvents::finish(const MessageEnd &end, const Usage &usage) {
+std::string MessageEvents::finish(const AnswerEnd &end, const Usage &usage) {
     std::string out;
     if (block_ == 0 && !is_open_) out = open(AnswerPart::Kind::text, block_of(AnswerPart::Kind::text, "", ""));
     out += close();
@@ -123,6 +125,18 @@ std::string MessageEvents::finish(const MessageEnd &end, const Usage &usage) {
     return out + event("message_stop", Json::object());
 }
 
-std::string message_error_event(const std::string &error) { return "event: error\ndata: " + error + "\n\n"; }
+AnswerForm message_form(const std::vector<std::string> &stops) {
+    return {.id = "msg_",
+            .events = [](const AnswerHead &head, size_t) { return std::make_unique<MessageEvents>(head); },
+            .whole =
+                [stops](const AnswerHead &head, const std::vector<Choice> &choices, const Usage &usage) {
+                    const Choice &only = choices.front();
+                    return message_json(head, only, {only.finish, !only.calls.empty(), stops}, usage);
+                },
+            .error_event =
+                [](int status, const std::string &why) {
+                    return "event: error\ndata: " + anthropic_error(status, why) + "\n\n";
+                }};
+}
 
 } // namespace lamina::serve

@@ -45,14 +45,14 @@ Json with_head(const AnswerHead &head, const char *object, Json choices) {
 }
 
 std::string event_of(const AnswerHead &head, Json choices) {
-    const char *object = head.chat() ? "chat.completion.chunk" : "text_completion";
+    const char *object = head.chat ? "chat.completion.chunk" : "text_completion";
     return "data: " + with_head(head, object, std::move(choices)).in_one_line() + "\n\n";
 }
 
 // A choice of an event: what it adds, and why it ended, if it did.
 std::string event_of(const AnswerHead &head, size_t choice, Json added, Json reason, Json scores = {}) {
     Json out{{"index", choice}};
-    out[head.chat() ? "delta" : "text"] = std::move(added);
+    out[head.chat ? "delta" : "text"] = std::move(added);
     out["logprobs"] = std::move(scores);
     out["finish_reason"] = std::move(reason);
     return event_of(head, Json::array({std::move(out)}));
@@ -93,7 +93,7 @@ std::string answer_json(const AnswerHead &head, const std::vector<Choice> &choic
     Json list = Json::array();
     for (size_t i = 0; i < choices.size(); ++i) {
         Json choice{{"index", i}};
-        if (head.chat())
+        if (head.chat)
             choice["message"] = message_of(choices[i]);
         else
             choice["text"] = choices[i].text;
@@ -101,7 +101,7 @@ std::string answer_json(const AnswerHead &head, const std::vector<Choice> &choic
         choice["finish_reason"] = reason_of(choices[i].finish, !choices[i].calls.empty());
         list.push_back(std::move(choice));
     }
-    Json out = with_head(head, head.chat() ? "chat.completion" : "text_completion", std::move(list));
+    Json out = with_head(head, head.chat ? "chat.completion" : "text_completion", std::move(list));
     out["usage"] = usage_as_json(usage);
     return out.in_one_line();
 }
@@ -112,7 +112,7 @@ std::string role_event(const AnswerHead &head, size_t choice) {
 
 std::string piece_event(const AnswerHead &head, size_t choice, std::string_view piece, Json scores) {
     Json text = std::string(piece);
-    return event_of(head, choice, head.chat() ? Json{{"content", std::move(text)}} : std::move(text), nullptr,
+    return event_of(head, choice, head.chat ? Json{{"content", std::move(text)}} : std::move(text), nullptr,
                     std::move(scores));
 }
 
@@ -132,12 +132,11 @@ std::string arguments_event(const AnswerHead &head, size_t choice, size_t number
 }
 
 std::string finish_event(const AnswerHead &head, size_t choice, Finish finish, bool called, Json scores) {
-    return event_of(head, choice, head.chat() ? Json::object() : Json(""), reason_of(finish, called),
-                    std::move(scores));
+    return event_of(head, choice, head.chat ? Json::object() : Json(""), reason_of(finish, called), std::move(scores));
 }
 
 std::string usage_event(const AnswerHead &head, const Usage &usage) {
-    Json out = with_head(head, head.chat() ? "chat.completion.chunk" : "text_completion", Json::array());
+    Json out = with_head(head, head.chat ? "chat.completion.chunk" : "text_completion", Json::array());
     out["usage"] = usage_as_json(usage);
     return "data: " + out.in_one_line() + "\n\n";
 }

@@ -1,6 +1,8 @@
 // What OpenAI's API answers, as text.
 #pragma once
 
+#include "answer_events.hpp"
+
 #include "base/json.hpp"
 
 #include <lamina/audio.hpp>
@@ -14,18 +16,11 @@
 
 namespace lamina::serve {
 
-struct Usage {
-    size_t prompt = 0, answer = 0; // tokens
-};
-
 // A text that continues a prompt, or answers a conversation. All results of a request have the same head.
 struct AnswerHead {
-    // message: of Anthropic's API (message_result.hpp); response: of the Responses API (response_result.hpp).
-    enum class Form { completion, chat, message, response };
-    Form form = Form::completion;
+    bool chat = false;
     std::string id, model;
     int64_t created = 0; // seconds since 1970
-    [[nodiscard]] bool chat() const { return form != Form::completion; }
 };
 struct CalledTool {
     std::string id, name, arguments; // arguments: JSON

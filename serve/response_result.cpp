@@ -1,5 +1,7 @@
 #include "response_result.hpp"
 
+#include "answer_form.hpp"
+
 #include <utility>
 
 namespace lamina::serve {
@@ -11,11 +13,6 @@ Json with(Json left, const Json &right) {
 }
 
 } // namespace
-
-std::string response_error_event(const std::string &why) {
-    const Json data{{"type", "error"}, {"code", "server_error"}, {"message", why}, {"param", nullptr}};
-    return "event: error\ndata: " + data.in_one_line() + "\n\n";
-}
 
 ResponseEvents::ResponseEvents(const AnswerHead &head, Json repeated) : head_(head), repeated_(std::move(repeated)) {}
 
@@ -37,7 +34,7 @@ Json ResponseEvents::response_with(const char *status) const {
     return with(std::move(out), repeated_);
 }
 
-std::string ResponseEvents::begin() {
+std::string ResponseEvents::begin(size_t) {
     std::string out = event("response.created", {{"response", response_with("in_progress")}});
     return out + event("response.in_progress", {{"response", response_with("in_progress")}});
 }
@@ -69,12 +66,12 @@ Json ResponseEvents::item(const char *status) const {
 
 Json ResponseEvents::place() const { return {{"item_id", id_}, {"output_index", items_}}; }
 
-std::string ResponseEvents::open(const AnswerPart &part, const std::string &id) {
+std::string ResponseEvents::open(const AnswerPart &part) {
     using Kind = AnswerPart::Kind;
     std::string out = close(true);
     is_open_ = true;
     kind_ = part.kind;
-    id_ = (kind_ == Kind::thought ? "rs_" : kind_ == Kind::text ? "msg_" : "fc_") + id;
+    id_ = (kind_ == Kind::thought ? "rs_" : kind_ == Kind::text ? "msg_" : "fc_") + random_id();
     name_ = kind_ == Kind::call ? part.text : "";
     text_.clear();
     out += event("response.output_item.added", {{"output_index", items_}, {"item", item("in_progress")}});
@@ -82,11 +79,11 @@ std::string ResponseEvents::open(const AnswerPart &part, const std::string &id) 
     return out + event("response.content_part.added", with(place(), {{"content_index", 0}, {"part", content()}}));
 }
 
-std::string ResponseEvents::of(const AnswerPart &part, const std::string &id) {
+std::string ResponseEvents::of(const AnswerPart &part) {
     using Kind = AnswerPart::Kind;
-    if (part.kind == Kind::call) return open(part, id);
+    if (part.kind == Kind::call) return open(part);
     std::string out;
-    if (part.kind != Kind::arguments && (!is_open_ || kind_ != part.kind)) out = open(part, id);
+    if (part.kind != Kind::arguments && (!is_open_ || kind_ != part.kind)) out = open(part);
     text_ += part.text;
     if (part.kind == Kind::arguments)
         return out + event("response.function_call_arguments.delta", with(place(), {{"delta", part.text}}));
@@ -119,10 +116,10 @@ std::string ResponseEvents::close(bool whole) {
     return out;
 }
 
-std::string ResponseEvents::finish(Finish finish, const Usage &usage) {
-    const bool whole = finish != Finish::length;
+std::string ResponseEvents::finish(const AnswerEnd &end, const Usage &usage) {
+    const bool whole = end.finish != Finish::length;
     std::string out;
-    if (items_ == 0 && !is_open_) out = open({AnswerPart::Kind::text, ""}, head_.id.substr(head_.id.find('_') + 1));
+    if (items_ == 0 && !is_open_) out = open({AnswerPart::Kind::text, ""});
     out += close(whole);
     const char *status = whole ? "completed" : "incomplete";
     response_ = response_with(status);
@@ -133,6 +130,37 @@ std::string ResponseEvents::finish(Finish finish, const Usage &usage) {
                               {"output_tokens_details", Json{{"reasoning_tokens", 0}}},
                               {"total_tokens", usage.prompt + usage.answer}};
     return out + event(std::string("response.") + status, {{"response", response_}});
+}
+
+namespace {
+
+// The whole response, from what its events would have told.
+std::string response_json(const AnswerHead &head, const Json &repeated, const Choice &choice, const Usage &usage) {
+    using Kind = AnswerPart::Kind;
+    ResponseEvents events(head, repeated);
+    if (!choice.thought.empty()) (void)events.of({Kind::thought, choice.thought});
+    if (!choice.text.empty()) (void)events.of({Kind::text, choice.text});
+    for (const CalledTool &call : choice.calls) {
+        (void)events.of({Kind::call, call.name});
+        (void)events.of({Kind::arguments, call.arguments});
+    }
+    (void)events.finish({choice.finish}, usage);
+    return events.response();
+}
+
+} // namespace
+
+AnswerForm response_form(const Json &repeated) {
+    return {.id = "resp_",
+            .events = [repeated](const AnswerHead &head,
+                                 size_t) { return std::make_unique<ResponseEvents>(head, repeated); },
+            .whole = [repeated](const AnswerHead &head, const std::vector<Choice> &choices,
+                                const Usage &usage) { return response_json(head, repeated, choices.front(), usage); },
+            .error_event =
+                [](int, const std::string &why) {
+                    Json data{{"type", "error"}, {"code", "server_error"}, {"message", why}, {"param", nullptr}};
+                    return "event: error\ndata: " + data.in_one_line() + "\n\n";
+                }};
 }
 
 } // namespace lamina::serve

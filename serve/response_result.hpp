@@ -12,20 +12,20 @@ namespace lamina::serve {
 
 // What a model puts out, item by item: thoughts, a text, calls of tools. Takes the parts of an answer, and gives
 // server-sent events, "event: TYPE\ndata: JSON\n\n"; at the end it has the whole response.
-class ResponseEvents {
+class ResponseEvents : public AnswerEvents {
   public:
     // `repeated`: what the response says of its request.
     ResponseEvents(const AnswerHead &head, Json repeated);
 
-    [[nodiscard]] std::string begin();
-    [[nodiscard]] std::string of(const AnswerPart &part, const std::string &id);
-    [[nodiscard]] std::string finish(Finish finish, const Usage &usage);
+    [[nodiscard]] std::string begin(size_t prompt_tokens) override;
+    [[nodiscard]] std::string of(const AnswerPart &part) override;
+    [[nodiscard]] std::string finish(const AnswerEnd &end, const Usage &usage) override;
     // After finish().
     [[nodiscard]] std::string response() const { return response_.in_one_line(); }
 
   private:
     std::string event(const std::string &type, Json data);
-    std::string open(const AnswerPart &part, const std::string &id);
+    std::string open(const AnswerPart &part);
     std::string close(bool whole);
     [[nodiscard]] Json item(const char *status) const;
     [[nodiscard]] Json content() const;
@@ -41,7 +41,5 @@ class ResponseEvents {
     AnswerPart::Kind kind_{};
     std::string id_, name_, text_; // text: arguments of a call
 };
-
-[[nodiscard]] std::string response_error_event(const std::string &why);
 
 } // namespace lamina::serve

@@ -169,6 +169,8 @@ class Answers(unittest.TestCase):
             text = self.complete("w3 w9", max_tokens=6, logit_bias={str(first): bias}, logprobs=0)[2]["choices"][0]
             tokens = text["logprobs"]["tokens"]
             self.assertEqual([each == found["logprobs"]["tokens"][0] for each in tokens], [expected] * len(tokens))
+        status, _, body = self.complete("w3 w9", model="long", n=128, temperature=1, max_tokens=90000, logprobs=20)
+        self.assertEqual([status, "fewer answers" in body["error"]["message"]], [400, True])
         status, _, body = self.complete("w3 w9", logit_bias={"123456": 1})
         self.assertEqual([status, "token 123456" in body["error"]["message"]], [400, True])
 

@@ -1,14 +1,17 @@
 // Results, metrics and refusals as text, and who may come in.
 #include "catch.hpp"
 
+#include "serve/answer_form.hpp"
 #include "serve/gate.hpp"
 #include "serve/metrics.hpp"
 #include "serve/openai_result.hpp"
+#include "serve/openai_scores.hpp"
 #include "serve/refusal.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <limits>
 #include <vector>
 
 using namespace lamina;
@@ -16,8 +19,8 @@ using namespace lamina::serve;
 using matchers::contains;
 
 namespace {
-const AnswerHead chat{AnswerHead::Form::chat, "chatcmpl-1", "m", 17};
-const AnswerHead completion{AnswerHead::Form::completion, "cmpl-1", "m", 17};
+const AnswerHead chat{true, "chatcmpl-1", "m", 17};
+const AnswerHead completion{false, "cmpl-1", "m", 17};
 } // namespace
 
 TEST_CASE("answers have the form that OpenAI's clients expect") {
@@ -119,4 +122,35 @@ TEST_CASE("metrics are in Prometheus's text format") {
     CHECK_THAT(text, contains("lamina_batch_size_bucket{model=\"m\",le=\"4\"} 1\n"));
     CHECK_THAT(text, contains("lamina_generated_tokens_total{model=\"a\\\"b\"} 7\n"));
     CHECK_THAT(text, contains("# TYPE lamina_models gauge\nlamina_models 2\n"));
+}
+
+TEST_CASE("tokens that are parts of a character, and those without a chance, are told in JSON") {
+    const double never = -std::numeric_limits<double>::infinity();
+    const std::vector<ScoredToken> tokens{
+        {{7, " \xc3", -0.5}, {{7, " \xc3", -0.5}, {9, "b", never}}}, {{8, "\xa9", -0.25}, {}}, {{9, "b", -1}, {}}};
+    size_t offset = 4;
+    const auto told = nlohmann::json::parse(completion_scores(tokens, offset).in_one_line());
+    CHECK(told.at("tokens") == nlohmann::json({"bytes:\\x20\\xc3", "bytes:\\xa9", "b"}));
+    CHECK(told.at("token_logprobs") == nlohmann::json({-0.5, -0.25, -1.0}));
+    CHECK(told.at("top_logprobs")[0] == nlohmann::json({{"bytes:\\x20\\xc3", -0.5}, {"b", -9999.0}}));
+    CHECK(told.at("text_offset") == nlohmann::json({4, 6, 6})); // in characters
+    CHECK(offset == 7);
+    const auto chatted = nlohmann::json::parse(chat_scores(tokens).in_one_line());
+    CHECK(chatted.at("content")[0].at("bytes") == nlohmann::json({32, 195}));
+    CHECK(chatted.at("content")[0].at("top_logprobs").size() == 2);
+}
+
+// Every form, so that one that is added to it is tested, too.
+TEST_CASE("an error in a stream is an event in the form of its API") {
+    for (const AnswerForm &form :
+         {openai_form(false), openai_form(true), response_form(Json::object()), message_form({})}) {
+        const std::string event = form.error_event(500, "it \"failed\"");
+        const size_t data = event.find("data: ");
+        REQUIRE(data != std::string::npos);
+        CHECK(event.ends_with("\n\n"));
+        CHECK_THAT(nlohmann::json::parse(event.substr(data + 6)).dump(), contains("it \\\"failed\\\""));
+        const std::string whole =
+            form.whole({form.chat, "id", "m", 17}, {{.text = "hello", .finish = Finish::end}}, {3, 2});
+        CHECK_THAT(nlohmann::json::parse(whole).dump(), contains("\"hello\""));
+    }
 }

@@ -1,13 +1,12 @@
 // What answers /v1/completions, /v1/chat/completions, /v1/responses and /v1/messages: whole, or as events while the
 // model writes.
+#include "answer_form.hpp"
 #include "answer_parts.hpp"
 #include "message_request.hpp"
-#include "message_result.hpp"
+#include "openai_events.hpp"
 #include "openai_request.hpp"
-#include "openai_result.hpp"
 #include "openai_scores.hpp"
 #include "response_request.hpp"
-#include "response_result.hpp"
 #include "route.hpp"
 #include "tokens.hpp"
 
@@ -27,15 +26,6 @@ uint64_t random_number() {
     static thread_local std::random_device source;
     return uint64_t{source()} << 32u | source();
 }
-
-std::string id_of(const char *prefix) {
-    std::array<char, 17> text{};
-    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(random_number()));
-    return prefix + std::string(text.data());
-}
-
-// As short as Mistral's templates want it, and of letters and digits.
-std::string id_of_call() { return id_of("").substr(0, 9); }
 
 // How many tokens the prompts have. A conversation has its special tokens in its text.
 size_t prompt_tokens(const Engine &engine, const std::vector<std::string> &prompts, bool chat) {
@@ -76,76 +66,45 @@ void close_thought(std::string &prompt, const AnswerRequest &request) {
     if (request.grammar && opens_thought(prompt)) prompt.append("\n").append(think_end).append("\n\n");
 }
 
-// The parts of an answer as events.
-class PartEvents {
+// Takes a text apart as it comes, and tells its parts.
+class Telling {
   public:
-    PartEvents(const AnswerHead &head, size_t choice, AnswerParts parts, const Json &repeated)
-        : head_(head), choice_(choice), parts_(std::move(parts)) {
-        if (head.form == AnswerHead::Form::response) response_.emplace(head, repeated);
-    }
+    Telling(std::unique_ptr<AnswerEvents> events, std::optional<AnswerParts> parts)
+        : events_(std::move(events)), parts_(std::move(parts)) {}
 
-    [[nodiscard]] std::string begin(size_t prompt_tokens) {
-        if (response_) return response_->begin();
-        if (is_message()) return MessageEvents::begin(head_, prompt_tokens);
-        return head_.chat() ? role_event(head_, choice_) : "";
-    }
-
-    // Of the next piece of its text.
+    [[nodiscard]] std::string begin(size_t prompt_tokens) { return events_->begin(prompt_tokens); }
+    // `last`: nothing follows.
     [[nodiscard]] std::string of(Work::News news, bool last) {
-        std::ranges::move(news.scores, std::back_inserter(scores_));
-        if (!head_.chat()) return news.text.empty() ? "" : piece_event(head_, choice_, news.text, take_scores());
+        events_->take(std::move(news.scores));
+        if (!parts_) return news.text.empty() ? "" : events_->of({AnswerPart::Kind::text, news.text});
         std::string out;
-        for (const AnswerPart &part : parts_.push(news.text)) out += of(part);
+        for (const AnswerPart &part : parts_->push(news.text)) out += tell(part);
         if (!last) return out;
-        for (const AnswerPart &part : parts_.finish()) out += of(part);
+        for (const AnswerPart &part : parts_->finish()) out += tell(part);
         return out;
     }
     [[nodiscard]] std::string finish(const Answer &answer, const Usage &usage) {
-        const Finish how = answer.hypothesis.finish;
-        if (response_) return response_->finish(how, usage);
-        if (is_message()) return message_.finish({how, calls_ > 0, answer.options.stop}, usage);
-        return finish_event(head_, choice_, how, calls_ > 0, take_scores());
+        return events_->finish({answer.hypothesis.finish, called_, answer.options.stop}, usage);
     }
-    [[nodiscard]] std::string response() const { return response_->response(); }
 
   private:
-    // Those that no event has told yet.
-    Json take_scores() {
-        if (scores_.empty()) return nullptr;
-        const std::vector<ScoredToken> all = std::exchange(scores_, {});
-        return head_.chat() ? chat_scores(all) : completion_scores(all, offset_);
+    std::string tell(const AnswerPart &part) {
+        called_ = called_ || part.kind == AnswerPart::Kind::call;
+        return events_->of(part);
     }
 
-    [[nodiscard]] bool is_message() const { return head_.form == AnswerHead::Form::message; }
-
-    std::string of(const AnswerPart &part) {
-        if (response_) return response_->of(part, id_of(""));
-        if (is_message()) {
-            calls_ += part.kind == AnswerPart::Kind::call ? 1 : 0;
-            return message_.of(part, id_of_call());
-        }
-        switch (part.kind) {
-        case AnswerPart::Kind::thought:
-            return thought_event(head_, choice_, part.text);
-        case AnswerPart::Kind::text:
-            return piece_event(head_, choice_, part.text, take_scores());
-        case AnswerPart::Kind::call:
-            return call_event(head_, choice_, calls_++, {id_of_call(), part.text, ""});
-        case AnswerPart::Kind::arguments:
-            break;
-        }
-        return arguments_event(head_, choice_, calls_ - 1, part.text);
-    }
-
-    const AnswerHead &head_;
-    size_t choice_, calls_ = 0, offset_ = 0;
-    AnswerParts parts_;
-    MessageEvents message_;
-    std::optional<ResponseEvents> response_;
-    std::vector<ScoredToken> scores_;
+    std::unique_ptr<AnswerEvents> events_;
+    std::optional<AnswerParts> parts_; // nothing: all is text
+    bool called_ = false;
 };
 
 } // namespace
+
+std::string random_id() {
+    std::array<char, 17> text{};
+    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(random_number()));
+    return text.data();
+}
 
 // The answers of one request. Those that nobody waits for any more are not written to their end.
 struct Api::Writing {
@@ -162,7 +121,7 @@ struct Api::Writing {
     std::shared_ptr<void> memory;
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
-    Json repeated;                   // what the response says of its request
+    AnswerForm form;
 
     // What takes an answer apart.
     [[nodiscard]] AnswerParts parts(const Answer &answer) const { return {tools, opens_thought(answer.prompt)}; }
@@ -176,7 +135,7 @@ struct Api::Writing {
 
 Response Api::completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, completion_request);
-    return write(call, request, request.prompts, AnswerHead::Form::completion);
+    return write(call, request, request.prompts, openai_form(false));
 }
 
 Response Api::chat_completions(const Call &call) {
@@ -184,7 +143,7 @@ Response Api::chat_completions(const Call &call) {
     const Engine &engine = engine_called(request.model);
     std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
     close_thought(prompt, request);
-    return write(call, request, {prompt}, AnswerHead::Form::chat);
+    return write(call, request, {prompt}, openai_form(true));
 }
 
 Response Api::responses(const Call &call) {
@@ -192,13 +151,13 @@ Response Api::responses(const Call &call) {
     const Engine &engine = engine_called(request.answer.model);
     std::string prompt = chat_prompt(engine.model(), request.answer.messages, request.answer.variables);
     close_thought(prompt, request.answer);
-    return write(call, request.answer, {prompt}, AnswerHead::Form::response, request.repeated);
+    return write(call, request.answer, {prompt}, response_form(request.repeated));
 }
 
 Response Api::messages(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, message_request);
     const std::string prompt = chat_prompt(engine_called(request.model).model(), request.messages, request.variables);
-    return write(call, request, {prompt}, AnswerHead::Form::message);
+    return write(call, request, {prompt}, message_form(request.stop));
 }
 
 Response Api::count_tokens(const Call &call) {
@@ -209,13 +168,12 @@ Response Api::count_tokens(const Call &call) {
 }
 
 Response Api::write(const Call &call, const AnswerRequest &request, const std::vector<std::string> &prompts,
-                    AnswerHead::Form form, const Json &repeated) {
-    const bool chat = form != AnswerHead::Form::completion;
+                    const AnswerForm &form) {
     Engine &engine = engine_called(request.model);
     if (!engine.writes())
         throw Refusal(400, request.model + " does not write texts; /v1/models says what each model does", "model");
     GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
-    options.special_tokens = !chat;
+    options.special_tokens = !form.chat;
     if (request.tools && !engine.tool_format())
         throw Refusal(400,
                       "request: /tools: the chat template of " + request.model +
@@ -227,19 +185,26 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
     }
     const auto writing = std::make_shared<Writing>();
     if (request.tools) writing->tools = engine.tool_format();
-    constexpr std::array kinds{"cmpl-", "chatcmpl-", "msg_", "resp_"}; // by form
-    writing->head = {form, id_of(kinds.at(static_cast<size_t>(form))), request.model, std::time(nullptr)};
-    writing->repeated = repeated;
+    writing->form = form;
+    writing->head = {form.chat, form.id + random_id(), request.model, std::time(nullptr)};
     writing->usage = request.stream_usage;
     size_t memory = options.grammar ? options.grammar->bytes() : 0;
     if (options.likeliest) {
         const auto longest = static_cast<size_t>(engine.room().length);
         const size_t tokens =
             request.max_length ? std::min(static_cast<size_t>(*request.max_length), longest) : longest;
-        memory += prompts.size() * request.choices * tokens * memory_of_scores(*options.likeliest);
+        const size_t scores = prompts.size() * request.choices * tokens * memory_of_scores(*options.likeliest);
+        if (scores > most_answer_memory)
+            throw Refusal(400,
+                          "request: /logprobs: " + std::to_string(prompts.size() * request.choices) +
+                              " answers of up to " + std::to_string(tokens) +
+                              " tokens would take too much memory; ask for fewer answers, less max_tokens or fewer of "
+                              "the likeliest tokens",
+                          "logprobs");
+        memory += scores;
     }
     if (memory > 0) writing->memory = answer_memory_.take(memory);
-    writing->prompt_tokens = prompt_tokens(engine, prompts, chat);
+    writing->prompt_tokens = prompt_tokens(engine, prompts, form.chat);
     for (const std::string &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
             const auto &answer = writing->answers.emplace_back(std::make_shared<Answer>());
@@ -255,23 +220,11 @@ Response Api::whole(const Request &request, Writing &writing) {
     std::vector<Choice> choices;
     for (const auto &each : writing.answers) {
         await(*each, request);
-        choices.push_back(choice_of(writing.parts(*each), each->hypothesis, writing.head.chat(),
-                                    each->options.likeliest.has_value()));
+        choices.push_back(
+            choice_of(writing.parts(*each), each->hypothesis, writing.form.chat, each->options.likeliest.has_value()));
     }
     metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
-    if (writing.head.form == AnswerHead::Form::response) {
-        const Answer &answer = *writing.answers.front();
-        PartEvents events(writing.head, 0, writing.parts(answer), writing.repeated);
-        (void)events.of({answer.hypothesis.text, {}}, true);
-        (void)events.finish(answer, writing.used());
-        return {.body = events.response()};
-    }
-    if (writing.head.form == AnswerHead::Form::message) {
-        const Answer &answer = *writing.answers.front();
-        const MessageEnd end{choices[0].finish, !choices[0].calls.empty(), answer.options.stop};
-        return {.body = message_json(writing.head, choices[0], end, writing.used())};
-    }
-    return {.body = answer_json(writing.head, choices, writing.used())};
+    return {.body = writing.form.whole(writing.head, choices, writing.used())};
 }
 
 // What fails before the first token is an error of HTTP, what fails later an event.
@@ -284,11 +237,7 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
         try {
             send_events(*writing, left, send);
         } catch (const std::exception &why) {
-            const AnswerHead::Form form = writing->head.form;
-            (void)send(form == AnswerHead::Form::message
-                           ? message_error_event(anthropic_error(status_of(why), told(why)))
-                       : form == AnswerHead::Form::response ? response_error_event(told(why))
-                                                            : error_event(openai_error(status_of(why), told(why), "")));
+            (void)send(writing->form.error_event(status_of(why), told(why)));
         }
     };
     return out;
@@ -296,10 +245,11 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
 
 void Api::send_events(Writing &writing, const std::function<bool()> &left, const Send &send) {
     const std::vector<std::shared_ptr<Answer>> &answers = writing.answers;
-    std::vector<PartEvents> events;
+    std::vector<Telling> events;
     for (size_t i = 0; i < answers.size(); ++i)
-        events.emplace_back(writing.head, i, writing.parts(*answers[i]), writing.repeated);
-    for (PartEvents &each : events)
+        events.emplace_back(writing.form.events(writing.head, i),
+                            writing.form.chat ? std::optional(writing.parts(*answers[i])) : std::nullopt);
+    for (Telling &each : events)
         if (const std::string event = each.begin(writing.prompt_tokens); !event.empty()) (void)send(event);
     std::vector<bool> over(answers.size());
     for (size_t open = answers.size(); open > 0;) {
@@ -320,7 +270,7 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
     }
     metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
     if (writing.usage) (void)send(usage_event(writing.head, writing.used()));
-    if (writing.head.form < AnswerHead::Form::message) (void)send(last_event);
+    if (!writing.form.last_event.empty()) (void)send(writing.form.last_event);
 }
 
 } // namespace lamina::serve

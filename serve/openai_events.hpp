@@ -1,0 +1,33 @@
+// What /v1/completions and /v1/chat/completions tell while an answer is written.
+#pragma once
+
+#include "answer_events.hpp"
+#include "openai_result.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace lamina::serve {
+
+class OpenAiEvents : public AnswerEvents {
+  public:
+    OpenAiEvents(const AnswerHead &head, size_t choice) : head_(head), choice_(choice) {}
+
+    [[nodiscard]] std::string begin(size_t prompt_tokens) override;
+    void take(std::vector<ScoredToken> scores) override;
+    [[nodiscard]] std::string of(const AnswerPart &part) override;
+    [[nodiscard]] std::string finish(const AnswerEnd &end, const Usage &usage) override;
+
+  private:
+    [[nodiscard]] Json take_scores(); // those that no event has told yet
+
+    AnswerHead head_;
+    size_t choice_, calls_ = 0, offset_ = 0;
+    std::vector<ScoredToken> scores_;
+};
+
+// As short as Mistral's templates want it, and of letters and digits.
+[[nodiscard]] std::string id_of_call();
+
+} // namespace lamina::serve
