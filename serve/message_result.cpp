@@ -31,7 +31,7 @@ void add_end(const AnswerEnd &end, Json &out) {
     out["stop_sequence"] = stopped && end.stops.size() == 1 ? Json(end.stops.front()) : Json(nullptr);
 }
 
-std::string event(const char *type, Json data) {
+std::string event(const char *type, const Json &data) {
     Json out{{"type", type}};
     for (const auto &[key, value] : *data.members()) out[key] = value;
     return std::string("event: ") + type + "\ndata: " + out.in_one_line() + "\n\n";

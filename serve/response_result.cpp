@@ -16,7 +16,7 @@ Json with(Json left, const Json &right) {
 
 ResponseEvents::ResponseEvents(const AnswerHead &head, Json repeated) : head_(head), repeated_(std::move(repeated)) {}
 
-std::string ResponseEvents::event(const std::string &type, Json data) {
+std::string ResponseEvents::event(const std::string &type, const Json &data) {
     const Json out = with(Json{{"type", type}, {"sequence_number", events_++}}, data);
     return "event: " + type + "\ndata: " + out.in_one_line() + "\n\n";
 }

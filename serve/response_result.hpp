@@ -24,7 +24,7 @@ class ResponseEvents : public AnswerEvents {
     [[nodiscard]] std::string response() const { return response_.in_one_line(); }
 
   private:
-    std::string event(const std::string &type, Json data);
+    std::string event(const std::string &type, const Json &data);
     std::string open(const AnswerPart &part);
     std::string close(bool whole);
     [[nodiscard]] Json item(const char *status) const;
