@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -25,7 +24,6 @@ std::string text_of(const TokenScore &token) {
 
 Json number_of(double log_probability) {
     constexpr double least = -9999; // JSON has no infinity
-    if (std::isnan(log_probability)) return nullptr;
     return std::max(log_probability, least);
 }
 
@@ -61,7 +59,7 @@ Json completion_scores(std::span<const ScoredToken> tokens, size_t &offset) {
         numbers.push_back(number_of(each.log_probability));
         Json top = Json::object();
         for (const TokenScore &other : each.likeliest) top[text_of(other)] = number_of(other.log_probability);
-        others.push_back(std::isnan(each.log_probability) ? Json(nullptr) : std::move(top));
+        others.push_back(std::move(top));
         offsets.push_back(static_cast<int64_t>(offset));
         offset += characters_of(each);
     }

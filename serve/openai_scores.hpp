@@ -13,8 +13,7 @@ namespace lamina::serve {
 // "logprobs" of a chat: {"content": [{"token", "logprob", "bytes", "top_logprobs"}, ...], "refusal": null}.
 [[nodiscard]] Json chat_scores(std::span<const ScoredToken> tokens);
 // Of a completion: {"tokens", "token_logprobs", "top_logprobs", "text_offset"}. Offsets are in characters, and begin at
-// `offset`, which is moved beyond these tokens. A token without a log probability (NaN), as the first of a prompt, has
-// null.
+// `offset`, which is moved beyond these tokens.
 [[nodiscard]] Json completion_scores(std::span<const ScoredToken> tokens, size_t &offset);
 
 // Bytes of memory that a token takes, with so many others in its place, until its response has been sent.

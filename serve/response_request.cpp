@@ -4,6 +4,7 @@
 
 #include "base/json_reader.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -84,9 +85,8 @@ class Conversation {
   private:
     // The message of the model, a new one if it has this member already.
     Json &answer(std::string_view member) {
-        if (const auto *members = answer_.members())
-            for (const auto &[key, value] : *members)
-                if (key == member && !value.empty()) end_answer();
+        const auto *members = answer_.members();
+        if (members != nullptr && std::ranges::count(*members, member, &Json::Member::key) != 0) end_answer();
         if (answer_.empty()) answer_["role"] = "assistant";
         return answer_;
     }

@@ -56,11 +56,11 @@ inline constexpr std::array sampling_options{
     SamplingOption{"epsilon_cutoff", &GenerateOptions::epsilon_cutoff, 0, 1, false, true,
                    "sample among tokens with at least this probability"},
     SamplingOption{"eta_cutoff", &GenerateOptions::eta_cutoff, 0, 1, false, true,
-                   "likewise, but less where the entropy is high"},
+                   "the same, but with a lower limit where the entropy is high"},
     SamplingOption{"xtc_probability", &GenerateOptions::xtc_probability, 0, 1, false, true,
                    "how often the likeliest tokens are left out, so that a less likely one is drawn"},
     SamplingOption{"xtc_threshold", &GenerateOptions::xtc_threshold, 0, 1, false, true,
-                   "these: all but the last with at least this probability"},
+                   "XTC: of the tokens with at least this probability, all but the last are left out"},
     // ---- What makes tokens less likely ----
     SamplingOption{"repetition_penalty", &GenerateOptions::repetition_penalty, 0, 100, true, false,
                    "above 1: make tokens that occurred before less likely"},
@@ -71,9 +71,9 @@ inline constexpr std::array sampling_options{
     SamplingOption{"dry_multiplier", &GenerateOptions::dry_multiplier, 0, 100, false, false,
                    "above 0: make tokens less likely that would repeat a longer sequence"},
     SamplingOption{"dry_base", &GenerateOptions::dry_base, 1, 100, false, false,
-                   "what that is multiplied by for each token of the sequence"},
+                   "how much less likely each further token of the sequence makes them"},
     SamplingOption{"dry_allowed_length", &GenerateOptions::dry_allowed_length, 1, 1 << 20, false, false,
-                   "tokens of a sequence that may be repeated for N"}};
+                   "how many tokens of a sequence may be repeated freely"}};
 
 inline std::string SamplingOption::expected() const {
     const auto text = [](double n) {
