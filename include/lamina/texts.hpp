@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct ReadOptions {
     // The name of the prompt that is put before each text, such as "query"; "": none. Default: the one that the model's
     // makers chose, if any. TextReading::prompts lists them.
     std::optional<std::string> prompt{};
+    std::optional<std::string> prompt_text{}; // what is put before each text, in place of a prompt by name
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
 };
 
@@ -95,7 +97,7 @@ struct MatchOptions {
 // Error(usage) for a model with another kind of output or for a prompt that it does not have, and Error(input) for a
 // text without tokens, or with too many.
 
-// (N, C): a vector for each text.
+// (N, C): a vector for each text; without texts, (0, C).
 [[nodiscard]] Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
 // Scores of all labels, best first.
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
@@ -152,6 +154,15 @@ struct TextIds {
 [[nodiscard]] TextIds tokenize(const Model &model, const std::vector<std::string> &texts);
 
 [[nodiscard]] TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs);
+
+// The token ids of a text of any length, without a prompt. `special`: with the tokens that the model expects around a
+// text. Of a model that takes audio, in the tokens that it writes. Throws Error(usage) for a model without tokens,
+// Error(input) for a text that they cannot express.
+[[nodiscard]] std::vector<int32_t> token_ids(const Model &model, const std::string &text, bool special = true);
+
+// The text of token ids: of those that the model writes, such as Hypothesis::tokens, or reads if it writes none.
+// `skip_special`: without special tokens. Throws Error(usage) for a model without tokens.
+[[nodiscard]] std::string detokenize(const Model &model, std::span<const int32_t> ids, bool skip_special = true);
 
 struct GraphRun {
     std::string graph;

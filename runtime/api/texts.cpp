@@ -52,6 +52,12 @@ std::vector<std::vector<LabelScore>> classes_of(Session &session, const std::vec
     return out;
 }
 
+// Of a model that reads no texts: what it writes.
+const model::Generation &writing_of(const model::Model &model) {
+    if (model.generation) return *model.generation;
+    throw Error(ErrorCode::usage, model.folder.string() + " has no tokens: it " + model::what_it_does(model));
+}
+
 // The class of a text that follows from another.
 size_t entailment_of(const model::Model &model) {
     const std::vector<std::string> &labels = model.reading->labels;
@@ -74,7 +80,9 @@ size_t entailment_of(const model::Model &model) {
 
 Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options) {
     const auto found = read(session, reading::single(texts), options, Gives::embedding, "vectors of texts");
-    const auto width = static_cast<int64_t>(found.empty() ? 0 : found.front().values.size());
+    const detail::SessionState &state = detail::Access::state(session);
+    const int64_t width = found.empty() ? reading::shape_of_output(*state.model, *state.runtime->plugins, 1, 1).back()
+                                        : static_cast<int64_t>(found.front().values.size());
     Tensor out(TensorType{DType::f32, {static_cast<int64_t>(texts.size()), width}});
     for (size_t i = 0; i < found.size(); ++i)
         std::ranges::copy(found[i].values, out.f32().begin() + static_cast<std::ptrdiff_t>(i) * width);
@@ -183,6 +191,24 @@ TextIds tokenize(const Model &model, const std::vector<std::string> &texts) {
 
 TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs) {
     return reading::tokenize(*detail::Access::model(model), both(pairs));
+}
+
+std::vector<int32_t> token_ids(const Model &model, const std::string &text, bool special) {
+    const model::Model &content = *detail::Access::model(model);
+    if (content.reading) return content.reading->tokenizer.encode(text, {.add_special_tokens = special}).ids;
+    const model::Generation &generation = writing_of(content);
+    return (generation.audio ? *generation.target : generation.input()).encode(text, special);
+}
+
+std::string detokenize(const Model &model, std::span<const int32_t> ids, bool skip_special) {
+    const model::Model &content = *detail::Access::model(model);
+    if (content.reading) return content.reading->tokenizer.decode(ids, skip_special);
+    const model::TextCodec &codec = *writing_of(content).target;
+    if (skip_special) return codec.decode(ids);
+    const auto stream = codec.stream(true);
+    std::string out;
+    for (const int32_t id : ids) out += stream->push(id);
+    return out + stream->finish();
 }
 
 std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts) {

@@ -65,8 +65,13 @@ size_t uncounted_tokens(const model::Reading &model, const std::string &prompt) 
     return alone.size() - (alone.size() != 0 && alone.special.back() ? 1 : 0);
 }
 
-Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &wanted) {
-    const std::string &name = wanted.value_or(model.default_prompt);
+Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &wanted,
+                 const std::optional<std::string> &text = std::nullopt) {
+    if (wanted && text)
+        throw Error(ErrorCode::usage, "prompt: expected the name of a prompt, or its text; found both, " +
+                                          in_quotes(*wanted) + " and " + in_quotes(*text));
+    if (text) return {*text, uncounted_tokens(model, *text)};
+    const std::string name = wanted.value_or(model.default_prompt);
     if (name.empty()) return {};
     if (const auto found = model.prompts.find(name); found != model.prompts.end())
         return {found->second, uncounted_tokens(model, found->second)};
@@ -198,7 +203,7 @@ std::vector<Text> single(const std::vector<std::string> &texts) {
 
 std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &texts, const ReadOptions &options) {
     const model::Reading &model = reading_of(*session.model);
-    const Prompt prompt = prompt_of(model, options.prompt);
+    const Prompt prompt = prompt_of(model, options.prompt, options.prompt_text);
     return run(session, encode(model, texts, prompt, options.truncate), prompt.uncounted, options.batch,
                options.progress);
 }
@@ -263,6 +268,13 @@ GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::strin
     for (const Encoding &each : encodings) longest = std::max(longest, each.size()), rows.push_back(&each);
     return {reading.graph, inputs_of(reading, rows, static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest),
                                      prompt.uncounted)};
+}
+
+Shape shape_of_output(const model::Model &model, const abi::Registry &plugins, int64_t batch, int64_t length) {
+    const model::Reading &reading = reading_of(model);
+    const plan::GraphPlan plan =
+        plan::plan_graph(model, model.graphs.at(reading.graph), plugins, shapes_of(reading, batch, length));
+    return plan.tensors[static_cast<size_t>(plan.outputs.at(reading.output))].type.shape;
 }
 
 plan::GraphShapes shapes_of(const model::Reading &reading, int64_t batch, int64_t length) {

@@ -53,6 +53,10 @@ struct Found {
 // Token ids (B, T), lengths (B), and what else the graph takes.
 [[nodiscard]] plan::GraphShapes shapes_of(const model::Reading &reading, int64_t batch, int64_t length);
 
+// The shape of what the model gives for `batch` rows of `length` tokens. Throws the errors of plan::plan_graph().
+[[nodiscard]] Shape shape_of_output(const model::Model &model, const abi::Registry &plugins, int64_t batch,
+                                    int64_t length);
+
 // The inputs of the model's graph for some texts, padded to the longest.
 [[nodiscard]] GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts);
 

@@ -140,6 +140,9 @@ TEST_CASE("audio: inspect() shows the format, and bad input is refused") {
     CHECK((generation.audio->rate == rate && generation.audio->length == window));
     CHECK(generation.choices.at("task") == std::vector<std::string>{"transcribe", "translate"});
     CHECK_THAT(message_of([&] { (void)session.generate({"w3"}); }), contains("takes audio, not text"));
+    const Model loaded = runtime().load(model.path());
+    const std::string text = transcribe(session, {tone(300, 1000)}, nine_tokens()).front().text;
+    CHECK(detokenize(loaded, token_ids(loaded, text)) == text); // in the tokens that it writes
     const Audio none{.rate = rate}, wrong{{0, std::numeric_limits<float>::quiet_NaN()}, rate};
     CHECK_THAT(message_of([&] { (void)transcribe(session, {tone(9, 9), none}); }), contains("audio 2: no samples"));
     CHECK_THAT(message_of([&] { (void)transcribe(session, {wrong}); }),

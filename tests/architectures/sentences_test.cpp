@@ -119,6 +119,30 @@ TEST_CASE("sentences: a prompt is chosen by its name") {
                contains("prompt: the model has none that is called 'quary'; did you mean 'query'"));
 }
 
+TEST_CASE("sentences: a prompt may be a text, which counts for a model as one with a name does") {
+    for (const char *name : {"dense", "several"}) {
+        INFO(name);
+        Session session = session_of(sentence_folders / name);
+        const auto prompts = inspect(runtime().load(sentence_folders / name)).reading->prompts;
+        REQUIRE_FALSE(prompts.empty());
+        for (const auto &[called, text] : prompts) {
+            const Tensor by_text = embed(session, {"jumps"}, {.prompt_text = text});
+            CHECK(std::ranges::equal(by_text.f32(), embed(session, {"jumps"}, {.prompt = called}).f32()));
+        }
+    }
+    Session session = session_of(sentence_folders / "older"); // which has a prompt by default
+    const Tensor plain = embed(session, {"jumps"}, {.prompt_text = ""});
+    CHECK(std::ranges::equal(plain.f32(), embed(session, {"jumps"}, {.prompt = ""}).f32()));
+    CHECK_FALSE(std::ranges::equal(plain.f32(), embed(session, {"jumps"}).f32()));
+    CHECK_THAT(message_of([&] { (void)embed(session, {"jumps"}, {.prompt = "query", .prompt_text = "q"}); }),
+               contains("expected the name of a prompt, or its text; found both, 'query' and 'q'"));
+}
+
+TEST_CASE("sentences: no texts give no vectors, of the width that the model's vectors have") {
+    Session session = session_of(sentence_folders / "dense");
+    CHECK(embed(session, {}).shape() == Shape{0, embed(session, {"jumps"}).shape().at(1)});
+}
+
 TEST_CASE("sentences: pairs of texts have the scores of transformers, cut like its own if they are too long") {
     const json wanted = json_of(sentence_folders / "expected.json");
     std::vector<TextPair> pairs;

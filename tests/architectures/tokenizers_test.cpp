@@ -55,6 +55,11 @@ TEST_CASE("tokenizers: a model with a vocab.txt takes texts, and after conversio
         words_of_it += (i == 0 ? "[UNK]" : i == 1 ? "[CLS]" : i == 2 ? "[SEP]" : "w" + std::to_string(i)) + "\n";
     model.write("vocab.txt", words_of_it);
     CHECK(tokenize(test::runtime().load(model.path()), {"w7 W9"}).ids == std::vector<Ids>{{1, 7, 9, 2}});
+    const Model loaded = test::runtime().load(model.path());
+    CHECK(token_ids(loaded, "w7 W9") == Ids{1, 7, 9, 2});
+    CHECK(token_ids(loaded, "w7 W9", false) == Ids{7, 9});
+    CHECK(detokenize(loaded, Ids{1, 7, 9, 2}) == "w7 w9");
+    CHECK(detokenize(loaded, Ids{1, 7, 9, 2}, false) == "[CLS] w7 w9 [SEP]");
     const TemporaryFolder folder;
     convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");
     CHECK(tokenize(test::runtime().load(folder.path() / "converted"), {"w7 W9"}).ids == std::vector<Ids>{{1, 7, 9, 2}});
@@ -71,6 +76,11 @@ TEST_CASE("tokenizers: a model with a tokenizer.model takes texts, and after con
     fs::copy(folders / "spm_llama" / "tokenizer.model", tokenizer);
     model.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": true})");
     const Ids ids = made(folders / "spm_llama").encode("the fox").ids;
+    const Model loaded = test::runtime().load(model.path());
+    CHECK(token_ids(loaded, "the fox") == ids);
+    CHECK(token_ids(loaded, "the fox", false) == Ids(ids.begin() + 1, ids.end()));
+    CHECK(detokenize(loaded, ids) == "the fox");
+    CHECK(detokenize(loaded, ids, false).starts_with("<s>"));
     CHECK(tokenize(test::runtime().load(model.path()), {"the fox"}).ids == std::vector<Ids>{ids});
     const TemporaryFolder folder;
     convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");

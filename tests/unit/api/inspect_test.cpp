@@ -103,6 +103,25 @@ TEST_CASE("tokenize: ids of all texts before the first that the model cannot tak
     CHECK_THAT(bad.refused->why, matchers::contains("column 2: '7'"));
 }
 
+TEST_CASE("token_ids, detokenize: texts of any length as ids of what a model reads, ids of what it writes as texts") {
+    const std::string longest(5000, 'a');
+    CHECK_FALSE(tokenize(g2p(), {"vulkan"}).refused);
+    CHECK(token_ids(g2p(), "vulkan") == tokenize(g2p(), {"vulkan"}).ids.front());
+    CHECK(token_ids(g2p(), longest).size() == longest.size());
+    CHECK(token_ids(g2p(), "").empty());
+    CHECK_THAT(message_of([&] { (void)token_ids(g2p(), "a7"); }), matchers::contains("column 2: '7'"));
+
+    Session session = shared_runtime().session(g2p(), shared_runtime().device("cpu"));
+    const Hypothesis answer = session.hypotheses({"vulkan"}).front().front();
+    CHECK(detokenize(g2p(), answer.tokens) == answer.text);
+    CHECK(detokenize(g2p(), answer.tokens, false) == answer.text);
+    CHECK(detokenize(g2p(), {}).empty());
+    CHECK_THAT(message_of([&] { (void)detokenize(g2p(), std::vector<int32_t>{5000}); }),
+               matchers::contains("no token has the id 5000"));
+    CHECK_THAT(message_of([&] { (void)detokenize(g2p(), std::vector<int32_t>{5000}, false); }),
+               matchers::contains("no token has the id 5000"));
+}
+
 TEST_CASE("graph_runs: running the whole decoder on its own output gives that output") {
     Session session = shared_runtime().session(g2p(), shared_runtime().device("cpu"));
     const std::vector<Hypothesis> answer = session.hypotheses({"vulkan"}).front();
