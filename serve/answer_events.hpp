@@ -2,6 +2,7 @@
 #pragma once
 
 #include "answer_parts.hpp"
+#include "usage.hpp"
 
 #include <lamina/lamina.hpp>
 
@@ -10,10 +11,6 @@
 #include <vector>
 
 namespace lamina::serve {
-
-struct Usage {
-    size_t prompt = 0, answer = 0; // tokens
-};
 
 // Why an answer ended. `stops`: the texts of the request before which it may end.
 struct AnswerEnd {

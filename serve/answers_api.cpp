@@ -116,8 +116,8 @@ struct Api::Writing {
     }
 
     AnswerHead head;
-    size_t prompt_tokens = 0;
-    bool usage = false; // as the last event
+    size_t prompt_tokens = 0, choices = 1; // choices: answers to each prompt, which counts once
+    bool usage = false;                    // as the last event
     std::shared_ptr<void> memory;
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
@@ -128,7 +128,11 @@ struct Api::Writing {
 
     [[nodiscard]] Usage used() const {
         Usage out{.prompt = prompt_tokens};
-        for (const auto &each : answers) out.answer += each->hypothesis.tokens.size();
+        for (size_t i = 0; i < answers.size(); ++i) {
+            out.answer += answers[i]->hypothesis.tokens.size();
+            if (i % choices == 0) out.reused += answers[i]->hypothesis.reused;
+        }
+        out.reused = std::min(out.reused, out.prompt);
         return out;
     }
 };
@@ -188,6 +192,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
     writing->form = form;
     writing->head = {form.chat, form.id + random_id(), request.model, std::time(nullptr)};
     writing->usage = request.stream_usage;
+    writing->choices = request.choices;
     size_t memory = options.grammar ? options.grammar->bytes() : 0;
     if (options.likeliest) {
         const auto longest = static_cast<size_t>(engine.room().length);
@@ -223,7 +228,7 @@ Response Api::whole(const Request &request, Writing &writing) {
         choices.push_back(
             choice_of(writing.parts(*each), each->hypothesis, writing.form.chat, each->options.likeliest.has_value()));
     }
-    metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
+    metrics_.tokens(writing.head.model, writing.used());
     return {.body = writing.form.whole(writing.head, choices, writing.used())};
 }
 
@@ -268,7 +273,7 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
         }
         if (open > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // no single one can be waited for
     }
-    metrics_.tokens(writing.head.model, writing.used().prompt, writing.used().answer);
+    metrics_.tokens(writing.head.model, writing.used());
     if (writing.usage) (void)send(usage_event(writing.head, writing.used()));
     if (!writing.form.last_event.empty()) (void)send(writing.form.last_event);
 }

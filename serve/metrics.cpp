@@ -60,10 +60,12 @@ void Metrics::request(const std::string &path, int status, Seconds time) {
     add(seconds_[path], times, time.count());
 }
 
-void Metrics::tokens(const std::string &model, size_t prompt, size_t answer) {
+void Metrics::tokens(const std::string &model, const Usage &usage) {
     const std::scoped_lock lock(mutex_);
-    tokens_[model].first += prompt;
-    tokens_[model].second += answer;
+    Usage &all = tokens_[model];
+    all.prompt += usage.prompt;
+    all.answer += usage.answer;
+    all.reused += usage.reused;
 }
 
 void Metrics::first_token(const std::string &model, Seconds time) {
@@ -86,12 +88,14 @@ std::string Metrics::text(const Gauges &gauges) const {
     out += text_of("lamina_first_token_seconds", "From a request to the first token of its answer.", "model",
                    first_seconds_, times);
     out += text_of("lamina_batch_size", "Requests that were worked on together.", "model", batches_, sizes);
-    out += heading("lamina_prompt_tokens_total", "Tokens of prompts and texts.", "counter");
-    for (const auto &[model, count] : tokens_)
-        out += "lamina_prompt_tokens_total{" + labelled("model", model) + "} " + std::to_string(count.first) + "\n";
-    out += heading("lamina_generated_tokens_total", "Tokens of answers.", "counter");
-    for (const auto &[model, count] : tokens_)
-        out += "lamina_generated_tokens_total{" + labelled("model", model) + "} " + std::to_string(count.second) + "\n";
+    const auto tokens = [&](const std::string &name, const std::string &what, size_t Usage::*count) {
+        out += heading(name, what, "counter");
+        for (const auto &[model, usage] : tokens_)
+            out += name + "{" + labelled("model", model) + "} " + std::to_string(usage.*count) + "\n";
+    };
+    tokens("lamina_prompt_tokens_total", "Tokens of prompts and texts.", &Usage::prompt);
+    tokens("lamina_reused_tokens_total", "Of these, the tokens that earlier texts had in common.", &Usage::reused);
+    tokens("lamina_generated_tokens_total", "Tokens of answers.", &Usage::answer);
     for (const auto &[name, gauge] : gauges)
         out += heading(name, gauge.first, "gauge") + name + " " + in_short(gauge.second) + "\n";
     return out;

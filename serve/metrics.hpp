@@ -1,6 +1,8 @@
 // Counts what the server does, for Prometheus.
 #pragma once
 
+#include "usage.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -17,7 +19,7 @@ class Metrics {
     using Seconds = std::chrono::duration<double>;
 
     void request(const std::string &path, int status, Seconds time);
-    void tokens(const std::string &model, size_t prompt, size_t answer);
+    void tokens(const std::string &model, const Usage &usage);
     void first_token(const std::string &model, Seconds time);
     void batch(const std::string &model, size_t size); // requests that a step or a run worked on together
 
@@ -44,7 +46,7 @@ class Metrics {
     std::map<std::pair<std::string, int>, uint64_t> requests_;               // path, status
     std::map<std::string, Histogram<times.size()>> seconds_, first_seconds_; // by path; by model
     std::map<std::string, Histogram<sizes.size()>> batches_;                 // by model
-    std::map<std::string, std::pair<uint64_t, uint64_t>> tokens_;            // by model: of prompts, of answers
+    std::map<std::string, Usage> tokens_;                                    // by model
 };
 
 } // namespace lamina::serve

@@ -71,7 +71,7 @@ Tensor Api::vectors_of(const Call &call, Engine &engine, std::vector<std::string
     work->texts = std::move(texts);
     engine.submit(work);
     await(*work, call.request);
-    metrics_.tokens(engine.name(), tokens, 0);
+    metrics_.tokens(engine.name(), {.prompt = tokens});
     return std::move(work->vectors);
 }
 

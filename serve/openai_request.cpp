@@ -197,6 +197,7 @@ GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &
                                               ": has no effect without a temperature, for which this model's makers "
                                               "suggest nothing; set it, too");
     }
+    out.reuse = true; // conversations begin alike, and with all that was said before
     out.biases = request.biases;
     out.min_length = request.min_length;
     out.ignore_end = request.ignore_end;

@@ -13,7 +13,8 @@ namespace {
 Json usage_as_json(const Usage &usage) {
     return {{"prompt_tokens", usage.prompt},
             {"completion_tokens", usage.answer},
-            {"total_tokens", usage.prompt + usage.answer}};
+            {"total_tokens", usage.prompt + usage.answer},
+            {"prompt_tokens_details", Json{{"cached_tokens", usage.reused}}}};
 }
 
 const char *reason_of(Finish finish, bool called) {

@@ -19,7 +19,7 @@ Api::Ranked Api::ranked(const Call &call, RerankRequest request, const std::stri
     work->documents = std::move(request.documents);
     engine.submit(work);
     await(*work, call.request);
-    metrics_.tokens(engine.name(), tokens, 0);
+    metrics_.tokens(engine.name(), {.prompt = tokens});
     request.documents = std::move(work->documents);
     return {std::move(request), std::move(work->scores), tokens};
 }

@@ -125,7 +125,7 @@ std::string ResponseEvents::finish(const AnswerEnd &end, const Usage &usage) {
     response_ = response_with(status);
     if (!whole) response_["incomplete_details"] = Json{{"reason", "max_output_tokens"}};
     response_["usage"] = Json{{"input_tokens", usage.prompt},
-                              {"input_tokens_details", Json{{"cached_tokens", 0}}},
+                              {"input_tokens_details", Json{{"cached_tokens", usage.reused}}},
                               {"output_tokens", usage.answer},
                               {"output_tokens_details", Json{{"reasoning_tokens", 0}}},
                               {"total_tokens", usage.prompt + usage.answer}};

@@ -131,7 +131,7 @@ Response Api::transcriptions(const Call &call) {
     const Transcript transcript = joined_transcript(work->transcripts);
     size_t tokens = 0;
     for (const Transcript::Part &part : transcript.parts) tokens += part.hypothesis.tokens.size();
-    metrics_.tokens(engine.name(), 0, tokens);
+    metrics_.tokens(engine.name(), {.answer = tokens});
     return transcript_response(request, transcript);
 }
 

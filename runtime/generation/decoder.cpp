@@ -148,11 +148,25 @@ void Decoder::fill(Tokens tokens) {
 void Decoder::fill_alone(size_t row, std::span<const int32_t> tokens) {
     const size_t needed = std::min(all_->taken(row).size() + std::bit_ceil(tokens.size()), positions_);
     all_->make_room(needed);
+    Sequences &one = alone(needed);
+    one.copy(0, *all_, row);
+    one.fill({&tokens, 1});
+    all_->copy(row, one, 0);
+}
+
+Sequences &Decoder::alone(size_t needed) {
     if (!alone_ || alone_->capacity() < needed)
         alone_.emplace(session_, given_, Sequences::Shape{1, longest_, positions_, all_->capacity()});
-    alone_->copy(0, *all_, row);
-    alone_->fill({&tokens, 1});
-    all_->copy(row, *alone_, 0);
+    return *alone_;
+}
+
+void Decoder::share(size_t first_row, size_t rows, size_t from, size_t tokens) {
+    for (size_t r = first_row; r < first_row + rows; ++r) all_->share(r, from, tokens);
+}
+
+void Decoder::trade(size_t row, size_t with) {
+    all_->trade(row, with, alone(all_->taken(row).size()));
+    std::vector<bool>::swap(begun_[row], begun_[with]);
 }
 
 // A sum that is no number says that a score is none: then all of them are read.

@@ -42,6 +42,12 @@ class Decoder {
     size_t begin(size_t first_row, size_t rows, std::span<const int32_t> tokens, bool reuse);
     // How many of these tokens begin() would find in a row.
     [[nodiscard]] size_t common(size_t row, std::span<const int32_t> tokens) const;
+    // How many a row has.
+    [[nodiscard]] size_t taken(size_t row) const { return all_->taken(row).size(); }
+    // These rows get the first tokens of another, which is common(from, ...) of what they go on with.
+    void share(size_t first_row, size_t rows, size_t from, size_t tokens);
+    // Two rows trade places.
+    void trade(size_t row, size_t with);
 
     // Row r takes tokens[r] after the tokens that it has; a row that is given none rests, and its scores mean nothing.
     // Returns the scores of the next token of each row, valid until the next call. `all`: Scores::all() is going to be
@@ -58,6 +64,7 @@ class Decoder {
     void expect_room(size_t capacity, const std::optional<plan::Candidates> &candidates, const std::string &smaller);
     void fill(Tokens tokens);
     void fill_alone(size_t row, std::span<const int32_t> tokens);
+    Sequences &alone(size_t needed);
     [[nodiscard]] std::optional<plan::Candidates> candidates(size_t count) const;
     void read_candidates(Tokens tokens);
     void read_all(Tokens tokens);

@@ -54,6 +54,12 @@ class Search {
     void begin(size_t fed);
     // It has so many more of the prompt, which is not at its end.
     void feed(size_t tokens) { fed_ += tokens; }
+    // The same, from another text.
+    void share(size_t tokens) {
+        fed_ += tokens;
+        if (steps_ == 0) reused_ += tokens;
+    }
+    [[nodiscard]] size_t fed() const { return fed_; }
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
     [[nodiscard]] std::span<const int32_t> next(size_t beam) const;
     // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues, as

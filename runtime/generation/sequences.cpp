@@ -178,6 +178,34 @@ void Sequences::copy(size_t row, Sequences &from, size_t from_row) {
     if (!moved_.empty()) moved_[row] = static_cast<int32_t>(row);
 }
 
+void Sequences::share(size_t row, size_t from, size_t tokens) {
+    settle();
+    program_->copy_sequence({static_cast<int32_t>(from), static_cast<int32_t>(row)});
+    taken_[row] = taken_[from];
+    keep(row, tokens);
+}
+
+void Sequences::trade(size_t row, size_t with, Sequences &others) {
+    settle();
+    const auto move = [this](size_t from, size_t to) {
+        program_->copy_sequence({static_cast<int32_t>(from), static_cast<int32_t>(to)});
+    };
+    if (taken_[row].empty() || taken_[with].empty()) {
+        taken_[row].empty() ? move(with, row) : move(row, with);
+        return std::swap(taken_[row], taken_[with]);
+    }
+    others.copy(0, *this, row);
+    move(with, row);
+    std::swap(taken_[row], taken_[with]);
+    copy(with, others, 0);
+}
+
+// The caches follow now.
+void Sequences::settle() {
+    for (size_t r = 0; r < moved_.size(); ++r) program_->copy_sequence({moved_[r], static_cast<int32_t>(r)});
+    moved_.clear();
+}
+
 // Where the caches of a row are, until they follow.
 int32_t Sequences::place_of(size_t row) const { return moved_.empty() ? static_cast<int32_t>(row) : moved_[row]; }
 

@@ -50,6 +50,10 @@ class Sequences {
     }
     // The row gets the tokens and the part of the caches that a row of others has.
     void copy(size_t row, Sequences &from, size_t from_row);
+    // The row gets the first tokens of another row; all of them, if the model cannot take only some.
+    void share(size_t row, size_t from, size_t tokens);
+    // Two rows trade places, by way of the first row of `others`.
+    void trade(size_t row, size_t with, Sequences &others);
     // Row r continues from the tokens of row rows[r], which goes on from its own. The caches follow with the next run,
     // and until then no other text takes such a row.
     void reorder(std::span<const int32_t> rows);
@@ -78,6 +82,7 @@ class Sequences {
     void run_block(Tokens tokens, size_t rows, size_t first, size_t length);
     void run_at_ends(size_t length);
     void run();
+    void settle();
     [[nodiscard]] size_t longest_of(Tokens tokens) const;
     [[nodiscard]] int32_t place_of(size_t row) const;
 

@@ -8,6 +8,11 @@
 #include <utility>
 
 namespace lamina::generation {
+namespace {
+
+bool reuses(const Search &search) { return search.task().options->reuse && !search.whole(0).empty(); }
+
+} // namespace
 
 void Slots::add(uint64_t id, Task task, Owner owner) {
     waiting_.push_back(owner, {id, owner, Search(*session_.model, std::move(task))});
@@ -106,6 +111,7 @@ void Slots::make_decoder(const std::vector<Source> &sources) {
     }
     decoder_ = std::make_unique<Decoder>(session_, sources, shape);
     slots_.resize(texts);
+    used_.assign(texts, 0);
     progress_.reserve(texts);
     readers_.reserve(texts);
 }
@@ -114,23 +120,32 @@ Slots::Text Slots::take_next() {
     return waiting_.take([&](const Owner &owner) { return running_of(owner); });
 }
 
-// The first free slot, or the one whose caches hold most of the text.
-void Slots::take_slot(Text text) {
-    const std::span<const int32_t> tokens = text.search.whole(0);
-    const bool reuse = !tokens.empty() && text.search.task().options->reuse;
+// One whose caches the text can go on from, at the cost of less than that; else the one used longest ago.
+size_t Slots::free_slot_for(const Search &search) const {
+    const std::span<const int32_t> tokens = search.whole(0);
+    const auto value = [&](size_t slot) {
+        const size_t row = slot * shape_.beams;
+        const size_t common = reuses(search) ? decoder_->common(row, tokens) : 0;
+        return 2 * common > decoder_->taken(row) ? common : 0;
+    };
     size_t best = slots_.size(), most = 0;
     for (size_t i = 0; i < slots_.size(); ++i) {
         if (slots_[i]) continue;
-        const size_t common = reuse ? decoder_->common(i * shape_.beams, tokens) : 0;
-        if (best == slots_.size() || common > most) best = i, most = common;
+        const size_t found = value(i);
+        if (best == slots_.size() || found > most || (found == most && used_[i] < used_[best])) best = i, most = found;
     }
+    return best;
+}
+
+void Slots::take_slot(Text text) {
+    const size_t best = free_slot_for(text.search);
     for (const auto &other : slots_) {
         if (!other || other->owner.client != text.owner.client) continue;
         text.turn.first = other->turn.first;
         if (other->owner == text.owner) text.turn.second = other->turn.second;
     }
     slots_[best].emplace(std::move(text));
-    begin(best, reuse);
+    begin(best, reuses(slots_[best]->search));
 }
 
 void Slots::begin(size_t slot, bool reuse) {
@@ -152,9 +167,34 @@ void Slots::close_up() {
         while (slots_[to]) ++to;
         slots_[to].emplace(std::move(*slots_[from]));
         slots_[from].reset();
-        for (size_t b = 0; b < beams; ++b) parents_[to * beams + b] = static_cast<int32_t>(from * beams + b);
+        for (size_t b = 0; b < beams; ++b) {
+            if (used_[to] != 0)
+                decoder_->trade(to * beams + b, from * beams + b);
+            else
+                parents_[to * beams + b] = static_cast<int32_t>(from * beams + b);
+        }
+        std::swap(used_[to], used_[from]);
     }
     decoder_->reorder(parents_);
+}
+
+// What a prompt has in common with another text, beyond what it has itself.
+void Slots::share(size_t slot) {
+    constexpr size_t worthwhile = 16; // tokens
+    Search &search = slots_[slot]->search;
+    const size_t beams = shape_.beams, has = search.fed();
+    if (!reuses(search) || !session_.model->generation->encode.empty()) return;
+    if (beams > 1 && !search.tokens().empty()) return; // beams differ
+    size_t from = slot, most = has;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+        if (i == slot) continue;
+        const size_t common = decoder_->common(i * beams, search.whole(0));
+        if (common > most) from = i, most = common;
+    }
+    if (most < has + worthwhile) return;
+    decoder_->share(slot * beams, beams, from * beams, most);
+    search.share(most - has);
+    for (size_t b = 0; b < beams; ++b) tokens_[slot * beams + b] = search.next(b);
 }
 
 // Whether there is a text that its candidates cannot decide.
@@ -191,6 +231,7 @@ void Slots::divide_prompts() {
     const size_t room = pauses ? tokens_of_a_step : shape_.part;
     size_t left = room;
     for (const size_t i : readers_) {
+        if (left > 1) share(i);
         const size_t all = tokens_[i * shape_.beams].size();
         const size_t now = left == shape_.part ? std::min(all, left) : all <= left ? all : 1;
         left -= now == 1 ? 0 : now;
@@ -234,6 +275,7 @@ void Slots::fail_longest(const Error &why) {
 }
 
 void Slots::advance() {
+    ++steps_;
     const size_t beams = shape_.beams, rows = slots_.size() * beams;
     if (shape_.narrow) close_up();
     tokens_.assign(rows, {});
@@ -253,6 +295,7 @@ void Slots::advance() {
     for (size_t i = 0; i < slots_.size(); ++i) {
         if (!slots_[i]) continue;
         Search &search = slots_[i]->search;
+        used_[i] = reuses(search) ? steps_ : 0;
         if (reading_[i]) {
             search.feed(tokens_[i * beams].size());
             continue;

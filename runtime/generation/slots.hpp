@@ -21,6 +21,10 @@ namespace lamina::generation {
 //
 // Texts have owners, who take turns as Turns has them: with free slots, where those in slots count as under way, and
 // with parts of prompts.
+//
+// The caches of a slot stay when its text has ended, until another text needs the slot: then the one goes that has been
+// used longest ago. A text with GenerateOptions::reuse goes on in a slot that holds its beginning, or gets a copy of
+// what it has in common with any other.
 class Slots {
   public:
     struct Shape {
@@ -78,7 +82,9 @@ class Slots {
     void take_slot(Text text);
     void begin(size_t slot, bool reuse);
     void close_up();
+    [[nodiscard]] size_t free_slot_for(const Search &search) const;
     void divide_prompts();
+    void share(size_t slot);
     [[nodiscard]] bool others_write() const;
     void take_turn(const Owner &owner);
     void advance();
@@ -89,6 +95,8 @@ class Slots {
     Shape shape_;
     Turns<Text> waiting_;
     std::vector<std::optional<Text>> slots_; // of the decoder
+    std::vector<uint64_t> used_;             // by slot: the last step of a text that wants to reuse caches; 0: none
+    uint64_t steps_ = 0;
     std::unique_ptr<Decoder> decoder_;
     // Of a step: by row what the decoder is given and which row each continues, and by slot whose prompts go on.
     std::vector<std::span<const int32_t>> tokens_;

@@ -156,6 +156,18 @@ void Program::take_states(Program &from, std::span<const SequenceCopy> sequences
     if (!copies.empty()) copy_states(from, copies);
 }
 
+void Program::copy_sequence(const SequenceCopy &sequence) {
+    for (const PlannedTensor &t : plan_.tensors) {
+        if (t.kind != Kind::state) continue;
+        const int64_t sequences = plan_.whole(t).shape.front();
+        if (std::min(sequence.from, sequence.to) < 0 || std::max(sequence.from, sequence.to) >= sequences)
+            throw Error(ErrorCode::input, "state '" + t.name + "': expected two of " + std::to_string(sequences) +
+                                              " sequences, found " + std::to_string(sequence.from) + " and " +
+                                              std::to_string(sequence.to));
+    }
+    if (sequence.from != sequence.to) copy_states(*this, copies_of(sequence));
+}
+
 void Program::expect_size(int32_t index, size_t found) const {
     const PlannedTensor &t = tensor(index);
     if (found != t.type.bytes())

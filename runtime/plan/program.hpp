@@ -78,6 +78,8 @@ class Program {
     // of the same shape are the same memory, and stay as they are. Others may differ in length along one axis: the
     // beginning is copied. Throws Error(input) if the other has no such states or sequences.
     void take_states(Program &from, std::span<const SequenceCopy> sequences);
+    // One sequence of all states becomes another, now. Throws Error(input) if there are no such sequences.
+    void copy_sequence(const SequenceCopy &sequence);
 
     // With `guard`: the name of a tensor or scratch block beyond whose bounds the last run wrote; empty if there is
     // none.

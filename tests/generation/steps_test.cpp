@@ -1,76 +1,18 @@
 // What the steps of a batch compute, and for whom.
 #include "catch.hpp"
 
-#include "letters.hpp"
+#include "counted.hpp"
 #include "places.hpp"
-#include "plugin_runtime.hpp"
 
 #include <lamina/batch.hpp>
-#include <lamina/measure.hpp>
 
 #include <algorithm>
 #include <map>
 
 using namespace lamina;
-using test::runtime;
-
-namespace {
-
-// A model whose texts never end by themselves, and what its programs compute.
-class Counted {
-  public:
-    Counted() {
-        const Model loaded = runtime().load(test::letters());
-        SessionOptions options;
-        options.profile = [this](const GraphTimes &times) {
-            for (const LayerTime &layer : times.layers) operations_[layer.layer] += layer.cost.operations;
-        };
-        session_.emplace(runtime().session(loaded, runtime().device("cpu"), options));
-        alone_.emplace(runtime().session(loaded, runtime().device("cpu")));
-    }
-    // The layers that only give scores compute one token of each row.
-    double rows(const std::function<void()> &work) {
-        return in_layer("generator", work) / (2 * Shape::d_model * Shape::vocabulary);
-    }
-    // The layers of feed-forward networks compute every token.
-    double tokens(const std::function<void()> &work) {
-        return in_layer("feed_forward", work) / (4 * Shape::d_model * Shape::ffn);
-    }
-
-    Session &session() { return *session_; }
-    std::string alone(const std::string &text, const GenerateOptions &options = {}) {
-        return alone_->generate({text}, options).front();
-    }
-
-  private:
-    using Shape = test::Letters;
-    double in_layer(const std::string &name, const std::function<void()> &work) {
-        operations_.clear();
-        work();
-        for (const auto &[layer, operations] : operations_)
-            if (layer.find(name) != std::string::npos) return operations;
-        std::string found;
-        for (const auto &[layer, operations] : operations_) found += layer + " ";
-        FAIL("no layer " << name << " among " << found);
-        return 0;
-    }
-    std::map<std::string, double> operations_;
-    std::optional<Session> session_, alone_;
-};
-
-std::string some_letters(size_t count, size_t seed) {
-    std::string out;
-    for (size_t i = 0; i < count; ++i) out += static_cast<char>('a' + (i * i + seed * i + seed) % 26);
-    return out;
-}
-
-GenerateOptions of_length(int64_t tokens) {
-    GenerateOptions out;
-    out.max_length = tokens;
-    return out;
-}
-
-} // namespace
+using test::Counted;
+using test::of_length;
+using test::some_letters;
 
 TEST_CASE("a step computes as many rows as there are texts, rounded up to a power of two") {
     Counted model;

@@ -49,7 +49,8 @@ class Answers(unittest.TestCase):
         self.assertEqual([each["text"] for each in body["choices"]], [each["output"] for each in wanted])
         self.assertEqual(body["choices"][0]["finish_reason"], "length")
         tokens = sum(len(each["hypotheses"][0]["tokens"]) for each in wanted)
-        self.assertEqual(body["usage"], {"prompt_tokens": 6, "completion_tokens": tokens, "total_tokens": 6 + tokens})
+        self.assertEqual(body["usage"], {"prompt_tokens": 6, "completion_tokens": tokens, "total_tokens": 6 + tokens,
+                                         "prompt_tokens_details": {"cached_tokens": 0}})
 
     def test_of_g2p_are_phones(self):
         body = self.server.post("/v1/completions", {"model": "g2p", "prompt": ["hello", "vulkan"]})[2]

@@ -1,0 +1,13 @@
+// What a request has used.
+#pragma once
+
+#include <cstddef>
+
+namespace lamina::serve {
+
+struct Usage {
+    size_t prompt = 0, answer = 0; // tokens
+    size_t reused = 0;             // of the prompt, from earlier requests
+};
+
+} // namespace lamina::serve

@@ -1,0 +1,73 @@
+// What the steps of a batch compute.
+#pragma once
+
+#include "catch.hpp"
+
+#include "letters.hpp"
+#include "plugin_runtime.hpp"
+
+#include <lamina/lamina.hpp>
+#include <lamina/measure.hpp>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace test {
+
+// A model whose texts never end by themselves, and what its programs compute.
+class Counted {
+  public:
+    Counted() {
+        const lamina::Model loaded = runtime().load(letters());
+        lamina::SessionOptions options;
+        options.profile = [this](const lamina::GraphTimes &times) {
+            for (const lamina::LayerTime &layer : times.layers) operations_[layer.layer] += layer.cost.operations;
+        };
+        session_.emplace(runtime().session(loaded, runtime().device("cpu"), options));
+        alone_.emplace(runtime().session(loaded, runtime().device("cpu")));
+    }
+    // The layers that only give scores compute one token of each row.
+    double rows(const std::function<void()> &work) {
+        return in_layer("generator", work) / (2 * Shape::d_model * Shape::vocabulary);
+    }
+    // The layers of feed-forward networks compute every token.
+    double tokens(const std::function<void()> &work) {
+        return in_layer("feed_forward", work) / (4 * Shape::d_model * Shape::ffn);
+    }
+
+    lamina::Session &session() { return *session_; }
+    std::string alone(const std::string &text, const lamina::GenerateOptions &options = {}) {
+        return alone_->generate({text}, options).front();
+    }
+
+  private:
+    using Shape = Letters;
+    double in_layer(const std::string &name, const std::function<void()> &work) {
+        operations_.clear();
+        work();
+        for (const auto &[layer, operations] : operations_)
+            if (layer.find(name) != std::string::npos) return operations;
+        std::string found;
+        for (const auto &[layer, operations] : operations_) found += layer + " ";
+        FAIL("no layer " << name << " among " << found);
+        return 0;
+    }
+    std::map<std::string, double> operations_;
+    std::optional<lamina::Session> session_, alone_;
+};
+
+inline std::string some_letters(size_t count, size_t seed) {
+    std::string out;
+    for (size_t i = 0; i < count; ++i) out += static_cast<char>('a' + (i * i + seed * i + seed) % 26);
+    return out;
+}
+
+inline lamina::GenerateOptions of_length(int64_t tokens) {
+    lamina::GenerateOptions out;
+    out.max_length = tokens;
+    return out;
+}
+
+} // namespace test
