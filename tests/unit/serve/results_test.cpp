@@ -110,7 +110,8 @@ TEST_CASE("metrics are in Prometheus's text format") {
     Metrics metrics;
     metrics.request("/v1/embeddings", 200, std::chrono::milliseconds(30));
     metrics.request("/v1/embeddings", 200, std::chrono::seconds(100));
-    metrics.tokens("a\"b", 5, 7);
+    metrics.tokens("a\"b", {.prompt = 5, .answer = 4, .reused = 3});
+    metrics.tokens("a\"b", {.prompt = 1, .answer = 3, .reused = 1});
     metrics.batch("m", 3);
     const std::string text = metrics.text({{"lamina_models", {"Models.", 2}}});
     CHECK_THAT(text, contains("# TYPE lamina_requests_total counter\n"));
@@ -120,6 +121,8 @@ TEST_CASE("metrics are in Prometheus's text format") {
     CHECK_THAT(text, contains("lamina_request_seconds_bucket{path=\"/v1/embeddings\",le=\"+Inf\"} 2\n"));
     CHECK_THAT(text, contains("lamina_request_seconds_sum{path=\"/v1/embeddings\"} 100.03\n"));
     CHECK_THAT(text, contains("lamina_batch_size_bucket{model=\"m\",le=\"4\"} 1\n"));
+    CHECK_THAT(text, contains("lamina_prompt_tokens_total{model=\"a\\\"b\"} 6\n"));
+    CHECK_THAT(text, contains("lamina_reused_tokens_total{model=\"a\\\"b\"} 4\n"));
     CHECK_THAT(text, contains("lamina_generated_tokens_total{model=\"a\\\"b\"} 7\n"));
     CHECK_THAT(text, contains("# TYPE lamina_models gauge\nlamina_models 2\n"));
 }
