@@ -8,6 +8,7 @@
 
 #include "base/standard_streams.hpp"
 
+#include <lamina/batch.hpp>
 #include <lamina/sampling.hpp>
 #include <lamina/texts.hpp>
 
@@ -19,7 +20,7 @@ constexpr int64_t longest_answer = 4096; // in tokens, where --max-length says n
 struct ChatCommandOptions {
     std::filesystem::path model;
     std::vector<std::string> texts;
-    std::string system;
+    std::string system, truncation = "auto";
     SessionArguments session;
     GenerateOptions generate;
     GrammarArguments grammar;
@@ -28,7 +29,8 @@ struct ChatCommandOptions {
 class Conversation {
   public:
     Conversation(Model model, Session session, Output &output, const ChatCommandOptions &options)
-        : model_(std::move(model)), session_(std::move(session)), output_(output), generate_(options.generate) {
+        : model_(std::move(model)), session_(std::move(session)), output_(output), generate_(options.generate),
+          shortens_(options.truncation == "auto") {
         if (generate_.max_length == 0) generate_.max_length = longest_answer;
         generate_.special_tokens = false; // the template has them
         generate_.reuse = true;           // a turn begins with all turns before it
@@ -44,7 +46,7 @@ class Conversation {
             if (!output_.json()) output_.print(piece);
             stop_if_interrupted();
         };
-        const auto answers = session_.hypotheses({chat_prompt(model_, messages_)}, generate_);
+        const auto answers = session_.hypotheses({prompt()}, generate_);
         const Hypothesis &answer = answers.front().front();
         if (!output_.json()) output_.print("\n");
         output_.note(pace.summary(answer.tokens.size()));
@@ -60,11 +62,26 @@ class Conversation {
     }
 
   private:
+    // Leaves room for the answer: for what it may have, or a quarter of all.
+    std::string prompt() {
+        if (!shortens_) return chat_prompt(model_, messages_);
+        if (longest_ == 0) longest_ = static_cast<size_t>(room_for(session_, {.slots = 1}).length);
+        const size_t answer = std::min(static_cast<size_t>(generate_.max_length), longest_ / 4);
+        const auto [prompt, left_out] = shortened_chat_prompt(model_, messages_, longest_ - answer);
+        if (left_out > left_out_)
+            output_.note("the conversation has become too long: its oldest " + std::to_string(left_out) +
+                         " messages are left out");
+        left_out_ = left_out;
+        return prompt;
+    }
+
     Model model_;
     Session session_;
     Output &output_;
     GenerateOptions generate_;
     std::vector<ChatMessage> messages_;
+    bool shortens_;
+    size_t longest_ = 0, left_out_ = 0; // tokens that a conversation may have; messages without room
 };
 
 // Lines on stdin, each a message; on a terminal behind a prompt.
@@ -134,6 +151,9 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
         .not_empty();
     add_session_options(app, options->session);
+    app.choice("--truncation", options->truncation, {"auto", "disabled"},
+               "what becomes of a conversation that is too long: auto leaves out its oldest turns, disabled ends it")
+        .shows_default();
     options->generate.max_length = longest_answer;
     add_answer_options(app, options->generate, Defaults::of_model);
     add_grammar_options(app, options->grammar);

@@ -21,7 +21,7 @@ namespace {
 struct ServeArguments {
     std::vector<std::string> models, keys;
     std::filesystem::path key_file;
-    std::string host = "127.0.0.1";
+    std::string host = "127.0.0.1", truncation = "disabled";
     int64_t port = 8000, queue = 256, connections = 1024, connections_of_address = 512, timeout = 600,
             largest_body = 32, bodies = 256, slots = 8, context = 4096;
     SessionArguments session;
@@ -86,6 +86,7 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
             .longest = std::chrono::seconds(arguments.timeout),
             .batch = {.slots = static_cast<size_t>(arguments.slots), .length = arguments.context},
             .smaller_caches = arguments.session.cache == "auto",
+            .shortens = arguments.truncation == "auto",
             .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
 }
 
@@ -166,6 +167,9 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "the most tokens of a text with its answer; 0: as many as the model has positions for")
         .shows_default()
         .within(int64_t{0}, int64_t{1 << 20});
+    app.choice("--truncation", arguments->truncation, {"auto", "disabled"},
+               "what becomes of a conversation that is too long: auto leaves out its oldest turns, disabled refuses it")
+        .shows_default();
     app.option("--timeout", arguments->timeout, "SECONDS", "the longest that a request may take")
         .shows_default()
         .within(int64_t{1}, int64_t{86400});

@@ -118,6 +118,7 @@ struct Api::Writing {
     AnswerHead head;
     size_t prompt_tokens = 0, choices = 1; // choices: answers to each prompt, which counts once
     bool usage = false;                    // as the last event
+    std::map<std::string, std::string> headers;
     std::shared_ptr<void> memory;
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
@@ -137,31 +138,48 @@ struct Api::Writing {
     }
 };
 
+struct Api::Prompts {
+    std::vector<std::string> texts;
+    size_t left_out = 0; // messages, for which there was no room
+};
+
+bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
+
+// A conversation that is to be shortened leaves room for the answer: for what it may have, or a quarter of all.
+Api::Prompts Api::prompts_of(const AnswerRequest &chat) {
+    const Engine &engine = engine_called(chat.model);
+    if (!shortens(chat) || !engine.writes())
+        return {{chat_prompt(engine.model(), chat.messages, chat.variables)}};
+    const auto all = static_cast<size_t>(engine.room().length);
+    const size_t answer = chat.max_length ? static_cast<size_t>(*chat.max_length) : all / 4;
+    const auto [prompt, left_out] =
+        shortened_chat_prompt(engine.model(), chat.messages, all - std::min(answer, all / 2), chat.variables);
+    return {{prompt}, left_out};
+}
+
 Response Api::completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, completion_request);
-    return write(call, request, request.prompts, openai_form(false));
+    return write(call, request, {request.prompts}, openai_form(false));
 }
 
 Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, chat_request);
-    const Engine &engine = engine_called(request.model);
-    std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
-    close_thought(prompt, request);
-    return write(call, request, {prompt}, openai_form(true));
+    Prompts prompts = prompts_of(request);
+    close_thought(prompts.texts.front(), request);
+    return write(call, request, prompts, openai_form(true));
 }
 
 Response Api::responses(const Call &call) {
-    const ResponseRequest request = parsed(call.request.body, response_request);
-    const Engine &engine = engine_called(request.answer.model);
-    std::string prompt = chat_prompt(engine.model(), request.answer.messages, request.answer.variables);
-    close_thought(prompt, request.answer);
-    return write(call, request.answer, {prompt}, response_form(request.repeated));
+    ResponseRequest request = parsed(call.request.body, response_request);
+    request.repeated["truncation"] = shortens(request.answer) ? "auto" : "disabled";
+    Prompts prompts = prompts_of(request.answer);
+    close_thought(prompts.texts.front(), request.answer);
+    return write(call, request.answer, prompts, response_form(request.repeated));
 }
 
 Response Api::messages(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, message_request);
-    const std::string prompt = chat_prompt(engine_called(request.model).model(), request.messages, request.variables);
-    return write(call, request, {prompt}, message_form(request.stop));
+    return write(call, request, prompts_of(request), message_form(request.stop));
 }
 
 Response Api::count_tokens(const Call &call) {
@@ -171,8 +189,8 @@ Response Api::count_tokens(const Call &call) {
     return {.body = Json{{"input_tokens", prompt_tokens(engine, {prompt}, true)}}.in_one_line()};
 }
 
-Response Api::write(const Call &call, const AnswerRequest &request, const std::vector<std::string> &prompts,
-                    const AnswerForm &form) {
+Response Api::write(const Call &call, const AnswerRequest &request, const Prompts &given, const AnswerForm &form) {
+    const std::vector<std::string> &prompts = given.texts;
     Engine &engine = engine_called(request.model);
     if (!engine.writes())
         throw Refusal(400, request.model + " does not write texts; /v1/models says what each model does", "model");
@@ -191,6 +209,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const std::v
     if (request.tools) writing->tools = engine.tool_format();
     writing->form = form;
     writing->head = {form.chat, form.id + random_id(), request.model, std::time(nullptr)};
+    if (given.left_out > 0) writing->headers["Lamina-Messages-Left-Out"] = std::to_string(given.left_out);
     writing->usage = request.stream_usage;
     writing->choices = request.choices;
     size_t memory = options.grammar ? options.grammar->bytes() : 0;
@@ -229,7 +248,7 @@ Response Api::whole(const Request &request, Writing &writing) {
             choice_of(writing.parts(*each), each->hypothesis, writing.form.chat, each->options.likeliest.has_value()));
     }
     metrics_.tokens(writing.head.model, writing.used());
-    return {.body = writing.form.whole(writing.head, choices, writing.used())};
+    return {.body = writing.form.whole(writing.head, choices, writing.used()), .headers = writing.headers};
 }
 
 // What fails before the first token is an error of HTTP, what fails later an event.
@@ -237,7 +256,8 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
     for (Work &first = *writing->answers.front(); !first.wait(soon(first));) expect_client(first, request.left);
     for (const auto &each : writing->answers)
         if (each->ended()) each->expect_success();
-    Response out{.type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};
+    Response out{.type = "text/event-stream", .headers = writing->headers};
+    out.headers["Cache-Control"] = "no-cache";
     out.stream = [this, writing, left = request.left](const Send &send) {
         try {
             send_events(*writing, left, send);

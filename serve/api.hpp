@@ -35,6 +35,7 @@ struct ApiOptions {
     std::chrono::seconds longest{600}; // that a request may take
     BatchOptions batch;                // of the answers that a model writes side by side, if there is memory
     bool smaller_caches = true;        // Engine::Options
+    bool shortens = false;             // conversations that are too long, unless a request says otherwise
     std::string version;               // of Lamina
     std::function<void(const std::string &line)> log; // errors of the server itself
 };
@@ -114,8 +115,11 @@ class Api {
     [[nodiscard]] Response responses(const Call &call);
     [[nodiscard]] Response messages(const Call &call);
     [[nodiscard]] Response count_tokens(const Call &call);
-    [[nodiscard]] Response write(const Call &call, const AnswerRequest &request,
-                                 const std::vector<std::string> &prompts, const AnswerForm &form);
+    struct Prompts;
+    [[nodiscard]] bool shortens(const AnswerRequest &chat) const;
+    [[nodiscard]] Prompts prompts_of(const AnswerRequest &chat);
+    [[nodiscard]] Response write(const Call &call, const AnswerRequest &request, const Prompts &prompts,
+                                 const AnswerForm &form);
     [[nodiscard]] Response whole(const Request &request, Writing &writing);
     [[nodiscard]] Response stream(const Request &request, const std::shared_ptr<Writing> &writing);
     void send_events(Writing &writing, const std::function<bool()> &left, const Send &send);

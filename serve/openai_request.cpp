@@ -149,14 +149,20 @@ AnswerRequest completion_request(std::string_view body) {
 AnswerRequest chat_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {answer_fields("messages",
-                                          {"max_completion_tokens", "modalities", "tools", "tool_choice",
-                                           "parallel_tool_calls", "chat_template_kwargs", "logprobs", "top_logprobs"}),
+    expect_fields(request, {answer_fields("messages", {"max_completion_tokens", "modalities", "tools", "tool_choice",
+                                                       "parallel_tool_calls", "chat_template_kwargs", "logprobs",
+                                                       "top_logprobs", "truncation"}),
                             ignored, neutral_of_chats});
     AnswerRequest out;
     read_answer_fields(request, out);
     expect_plain_text(request);
     if (request.has("logprobs") && request.at("logprobs").boolean()) out.likeliest = 0;
+    if (request.has("truncation")) {
+        const JsonView how = request.at("truncation");
+        if (how.string() != "auto" && how.string() != "disabled")
+            how.fail("expected \"auto\" or \"disabled\", found " + how.description());
+        out.shortens = how.string() == "auto";
+    }
     if (request.has("top_logprobs")) {
         const JsonView likeliest = request.at("top_logprobs");
         const auto count = static_cast<size_t>(likeliest.integer(0, most_likeliest));

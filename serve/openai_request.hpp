@@ -35,6 +35,7 @@ struct AnswerRequest {
     std::optional<Grammar> grammar; // that every answer must be of
     // ---- Of a conversation ----
     std::optional<Tools> tools;
+    std::optional<bool> shortens;                 // leaves out the oldest turns if it is too long
     std::map<std::string, std::string> variables; // of the chat template, as JSON; messages with all that they have
 };
 [[nodiscard]] AnswerRequest completion_request(std::string_view body);

@@ -17,14 +17,10 @@ namespace {
 constexpr std::array<std::string_view, 9> ignored_in_responses{
     "metadata",          "user",  "service_tier",   "prompt_cache_key", "prompt_cache_retention",
     "safety_identifier", "store", "stream_options", "include"};
-constexpr std::array neutral_in_responses{Neutral{"previous_response_id", "null"},
-                                          Neutral{"conversation", "null"},
-                                          Neutral{"prompt", "null"},
-                                          Neutral{"background", "false"},
-                                          Neutral{"truncation", "\"disabled\""},
-                                          Neutral{"max_tool_calls", "null"},
-                                          Neutral{"top_logprobs", "0"},
-                                          Neutral{"context_management", "null"}};
+constexpr std::array neutral_in_responses{
+    Neutral{"previous_response_id", "null"}, Neutral{"conversation", "null"},   Neutral{"prompt", "null"},
+    Neutral{"background", "false"},          Neutral{"max_tool_calls", "null"}, Neutral{"top_logprobs", "0"},
+    Neutral{"context_management", "null"}};
 
 // A text, or parts that are texts: of what is put in, or was put out before.
 std::string parts_of(const JsonView &content) {
@@ -146,15 +142,16 @@ ResponseRequest response_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
     const std::vector<std::string> shared = shared_fields();
-    std::vector<std::string> fields{"model",    "input",       "instructions",        "max_output_tokens",
-                                    "tools",    "tool_choice", "parallel_tool_calls", "text",
-                                    "reasoning"};
+    std::vector<std::string> fields{"model",     "input",       "instructions",        "max_output_tokens",
+                                    "tools",     "tool_choice", "parallel_tool_calls", "text",
+                                    "reasoning", "truncation"};
     fields.insert(fields.end(), shared.begin(), shared.end());
     expect_fields(request, {fields, ignored_in_responses, neutral_in_responses});
     Json chat{{"model", copied(request.at("model"))}};
     for (const std::string &key : shared)
         if (request.has(key)) chat[key] = copied(request.at(key));
-    if (request.has("parallel_tool_calls")) chat["parallel_tool_calls"] = copied(request.at("parallel_tool_calls"));
+    for (const char *key : {"parallel_tool_calls", "truncation"})
+        if (request.has(key)) chat[key] = copied(request.at(key));
     if (request.has("max_output_tokens")) chat["max_tokens"] = request.at("max_output_tokens").integer(1, INT32_MAX);
     chat["messages"] = messages_of_items(request);
     if (request.has("tools")) chat["tools"] = functions_of(request.at("tools"));

@@ -29,7 +29,6 @@ Json ResponseEvents::response_with(const char *status) const {
     out["previous_response_id"] = nullptr;
     out["reasoning"] = Json{{"effort", nullptr}, {"summary", nullptr}};
     out["store"] = false;
-    out["truncation"] = "disabled";
     out["usage"] = nullptr;
     return with(std::move(out), repeated_);
 }

@@ -20,6 +20,7 @@ class HttpApi : public Server {
                                                       .longest = options.longest,
                                                       .batch = options.batch,
                                                       .smaller_caches = options.smaller_caches,
+                                                      .shortens = options.shortens,
                                                       .version = options.version,
                                                       .log = options.log},
                                                      device) {}

@@ -132,6 +132,18 @@ label_tokens(Session &session, const std::vector<std::string> &texts, const Read
 [[nodiscard]] std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages,
                                       const std::map<std::string, std::string> &variables = {});
 
+struct ShortenedChat {
+    std::string prompt;
+    size_t left_out = 0; // messages
+};
+
+// The same with at most `most` tokens: of a conversation that has become too long, the oldest turns are left out, as
+// few as possible. A turn is a message of "user" and all up to the next one. What stands before the first turn stays,
+// such as a message of "system", and so does the last turn, even if it is too long by itself.
+[[nodiscard]] ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMessage> &messages,
+                                                  size_t most,
+                                                  const std::map<std::string, std::string> &variables = {});
+
 // How the model's makers sample from it: temperature, top_k, top_p, min_p, top_h, typical_p, epsilon_cutoff, eta_cutoff
 // and repetition_penalty, where its files say them; all else as GenerateOptions has it. Greedy for a model that says
 // nothing. Throws Error(usage) for a model that does not generate text.

@@ -155,20 +155,6 @@ std::vector<std::vector<MaskedWord>> fill_masks(Session &session, const std::vec
     return reading::fill_masks(state, texts, options);
 }
 
-std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &messages,
-                        const std::map<std::string, std::string> &variables) {
-    const model::Model &content = *detail::Access::model(model);
-    if (!content.chat)
-        throw Error(ErrorCode::usage, content.folder.string() +
-                                          " has no chat template, so it was not made for "
-                                          "conversations: it " +
-                                          model::what_it_does(content));
-    ChatOptions options;
-    options.bos_token = content.chat->bos, options.eos_token = content.chat->eos;
-    options.variables = variables;
-    return detail::Access::chat_template(model).render(messages, options);
-}
-
 GenerateOptions suggested_options(const Model &model) {
     const model::Model &content = *detail::Access::model(model);
     if (!content.generation)
