@@ -1,6 +1,7 @@
 // Audio to text, of audio.hpp.
 #include "call.hpp"
 #include "module.hpp"
+#include "pickles.hpp"
 #include "tensors.hpp"
 
 #include <nanobind/stl/filesystem.h>
@@ -30,18 +31,22 @@ void add_audio(nb::module_ &m) {
                 .format(static_cast<double>(a.samples.size()) / static_cast<double>(a.rate), a.rate);
         });
 
-    nb::class_<Transcript::Part>(m, "TranscriptPart", "A window of the audio.")
-        .def_ro("begin", &Transcript::Part::begin, "In seconds.")
-        .def_ro("end", &Transcript::Part::end)
-        .def_ro("hypothesis", &Transcript::Part::hypothesis)
-        .def("__repr__", [](const Transcript::Part &p) {
-            return nb::str("<{:.2f} s to {:.2f} s: {!r}>").format(p.begin, p.end, p.hypothesis.text);
-        });
-    nb::class_<Transcript>(m, "Transcript", "What was said.")
-        .def_ro("text", &Transcript::text)
-        .def_ro("parts", &Transcript::parts)
-        .def("__str__", [](const Transcript &t) { return t.text; })
-        .def("__repr__", [](const Transcript &t) { return nb::str("<lamina.Transcript {!r}>").format(t.text); });
+    pickled(nb::class_<Transcript::Part>(m, "TranscriptPart", "A window of the audio.")
+                .def_ro("begin", &Transcript::Part::begin, "In seconds.")
+                .def_ro("end", &Transcript::Part::end)
+                .def_ro("hypothesis", &Transcript::Part::hypothesis)
+                .def("__repr__",
+                     [](const Transcript::Part &p) {
+                         return nb::str("<{:.2f} s to {:.2f} s: {!r}>").format(p.begin, p.end, p.hypothesis.text);
+                     }),
+            &Transcript::Part::begin, &Transcript::Part::end, &Transcript::Part::hypothesis);
+    pickled(
+        nb::class_<Transcript>(m, "Transcript", "What was said.")
+            .def_ro("text", &Transcript::text)
+            .def_ro("parts", &Transcript::parts)
+            .def("__str__", [](const Transcript &t) { return t.text; })
+            .def("__repr__", [](const Transcript &t) { return nb::str("<lamina.Transcript {!r}>").format(t.text); }),
+        &Transcript::text, &Transcript::parts);
 
     m.def(
         "read_audio", [](const std::filesystem::path &file) { return unlocked([&] { return read_audio(file); }); },

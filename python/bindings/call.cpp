@@ -27,10 +27,20 @@ Messages &messages() {
 
 thread_local int calls = 0; // of Python that wait on this thread; a callback may make another
 thread_local Clock::time_point looked;
+thread_local const Stop *stop = nullptr; // of the calls on this thread
+
+void end_if_stopped() {
+    if (stop == nullptr || !stop->is_set()) return;
+    const nb::gil_scoped_acquire locked;
+    PyErr_SetNone(nb::module_::import_("lamina._errors").attr("Stopped").ptr());
+    throw nb::python_error();
+}
 
 // Looks for signals. A handler that throws, as that of Ctrl-C does, ends the call.
 void look() {
-    if (calls == 0 || Clock::now() - looked < between_looks) return;
+    if (calls == 0) return;
+    end_if_stopped();
+    if (Clock::now() - looked < between_looks) return;
     looked = Clock::now();
     const nb::gil_scoped_acquire locked;
     log_messages();
@@ -57,6 +67,18 @@ Unlocked::Unlocked() {
     looked = Clock::now();
 }
 Unlocked::~Unlocked() { --calls; }
+
+nb::object stoppable(const Stop &by, const nb::callable &work) {
+    struct Now {
+        const Stop *before;
+        explicit Now(const Stop *now) : before(std::exchange(stop, now)) {}
+        Now(const Now &) = delete;
+        Now &operator=(const Now &) = delete;
+        ~Now() { stop = before; }
+    } const now(&by);
+    end_if_stopped();
+    return work();
+}
 
 void log_messages() {
     std::vector<std::string> lines;

@@ -6,6 +6,8 @@
 
 #include <lamina/lamina.hpp>
 
+#include <atomic>
+
 namespace lamina::python {
 
 namespace nb = nanobind;
@@ -24,6 +26,18 @@ class Unlocked {
   private:
     nb::gil_scoped_release released_;
 };
+
+// Ends calls from another thread, within a step of their work: those that stoppable() makes with it.
+class Stop {
+  public:
+    void set() { is_set_ = true; }
+    [[nodiscard]] bool is_set() const { return is_set_; }
+
+  private:
+    std::atomic<bool> is_set_ = false;
+};
+// Returns work(). Once `stop` is set, calls of Lamina in it raise lamina._errors.Stopped.
+[[nodiscard]] nb::object stoppable(const Stop &stop, const nb::callable &work);
 
 // Logs what the runtime has said, on this thread, which holds the lock.
 void log_messages();

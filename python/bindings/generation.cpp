@@ -1,6 +1,7 @@
 // Generated text: Session::hypotheses() of lamina.hpp, and conversations, of texts.hpp.
 #include "call.hpp"
 #include "module.hpp"
+#include "pickles.hpp"
 
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
@@ -102,30 +103,37 @@ void add_options(nb::module_ &m) {
 void add_generation(nb::module_ &m) {
     add_grammar(m);
     add_options(m);
-    nb::class_<TokenScore>(m, "TokenScore", "How likely a token was, by the model alone.")
-        .def_ro("token", &TokenScore::token)
-        .def_prop_ro(
-            "text", [](const TokenScore &s) { return nb::bytes(s.text.data(), s.text.size()); },
-            "Bytes: a character may take several tokens.")
-        .def_ro("log_probability", &TokenScore::log_probability, "Natural logarithm.")
-        .def("__repr__", [](const TokenScore &s) {
-            return nb::str("<lamina.TokenScore {} {!r}, {:.4g}>")
-                .format(s.token, nb::bytes(s.text.data(), s.text.size()), s.log_probability);
-        });
-    nb::class_<ScoredToken, TokenScore>(m, "ScoredToken", "A token of an answer.")
-        .def_ro("likeliest", &ScoredToken::likeliest, "The likeliest tokens in its place, best first.");
-    nb::class_<Hypothesis>(m, "Hypothesis", "A text that a model generated.")
-        .def_ro("text", &Hypothesis::text)
-        .def_ro("tokens", &Hypothesis::tokens)
-        .def_ro("log_probability", &Hypothesis::log_probability, "Natural logarithm, of all tokens and the end.")
-        .def_ro("score", &Hypothesis::score, "Hypotheses of a text are ranked by it.")
-        .def_prop_ro("finish", &finish_name,
-                     "Why it ended: at an \"end\" token, before a \"stop\" string, or at the maximum \"length\".")
-        .def_ro("scores", &Hypothesis::scores, "How likely its tokens were: the option likeliest.")
-        .def_ro("reused", &Hypothesis::reused, "Tokens of the prompt that were not computed again.")
-        .def("__repr__", [](const Hypothesis &h) {
-            return nb::str("<lamina.Hypothesis {!r}, score {:.4g}>").format(h.text, h.score);
-        });
+    pickled(nb::class_<TokenScore>(m, "TokenScore", "How likely a token was, by the model alone.")
+                .def_ro("token", &TokenScore::token)
+                .def_prop_ro(
+                    "text", [](const TokenScore &s) { return nb::bytes(s.text.data(), s.text.size()); },
+                    "Bytes: a character may take several tokens.")
+                .def_ro("log_probability", &TokenScore::log_probability, "Natural logarithm.")
+                .def("__repr__",
+                     [](const TokenScore &s) {
+                         return nb::str("<lamina.TokenScore {} {!r}, {:.4g}>")
+                             .format(s.token, nb::bytes(s.text.data(), s.text.size()), s.log_probability);
+                     }),
+            &TokenScore::token, &TokenScore::text, &TokenScore::log_probability);
+    pickled(nb::class_<ScoredToken, TokenScore>(m, "ScoredToken", "A token of an answer.")
+                .def_ro("likeliest", &ScoredToken::likeliest, "The likeliest tokens in its place, best first."),
+            &ScoredToken::token, &ScoredToken::text, &ScoredToken::log_probability, &ScoredToken::likeliest);
+    pickled(
+        nb::class_<Hypothesis>(m, "Hypothesis", "A text that a model generated.")
+            .def_ro("text", &Hypothesis::text)
+            .def_ro("tokens", &Hypothesis::tokens)
+            .def_ro("log_probability", &Hypothesis::log_probability, "Natural logarithm, of all tokens and the end.")
+            .def_ro("score", &Hypothesis::score, "Hypotheses of a text are ranked by it.")
+            .def_prop_ro("finish", &finish_name,
+                         "Why it ended: at an \"end\" token, before a \"stop\" string, or at the maximum \"length\".")
+            .def_ro("scores", &Hypothesis::scores, "How likely its tokens were: the option likeliest.")
+            .def_ro("reused", &Hypothesis::reused, "Tokens of the prompt that were not computed again.")
+            .def("__repr__",
+                 [](const Hypothesis &h) {
+                     return nb::str("<lamina.Hypothesis {!r}, score {:.4g}>").format(h.text, h.score);
+                 }),
+        &Hypothesis::text, &Hypothesis::tokens, &Hypothesis::log_probability, &Hypothesis::score, &Hypothesis::finish,
+        &Hypothesis::reused, &Hypothesis::scores);
 
     m.def(
         "generate",

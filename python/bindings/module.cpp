@@ -25,6 +25,7 @@ void raise(const std::exception_ptr &thrown, void * /*payload*/) {
 NB_MODULE(_lamina, m) {
     using namespace lamina::python;
     nb::register_exception_translator(raise);
+    m.attr("version") = LAMINA_VERSION;
     add_runtime(m);
     add_generation(m);
     add_reading(m);

@@ -90,6 +90,8 @@ void add_runtime(nb::module_ &m) {
             return "<lamina.Graph of " + std::to_string(graph.layers.size()) + " layers>";
         });
 
+    nb::class_<Stop>(m, "Stop", "Ends calls from another thread.").def(nb::init<>()).def("set", &Stop::set);
+    m.def("stoppable", &stoppable, nb::arg("stop"), nb::arg("work"));
     nb::class_<Model>(m, "Model").def_prop_ro("name", &Model::name).def_prop_ro("folder", &Model::folder);
     m.def("graphs", [](const Model &model) {
         const ModelContents contents = inspect(model);
