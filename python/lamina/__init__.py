@@ -49,8 +49,17 @@ from ._lamina import (
     read_audio,
     read_image,
 )
+from ._lamina import version as __version__
 from ._model import Model, Part, load
-from ._options import AnswerOptions, FillOptions, GenerateOptions, ImageOptions, MatchOptions, ReadOptions
+from ._options import (
+    AnswerOptions,
+    EmbedOptions,
+    FillOptions,
+    GenerateOptions,
+    ImageOptions,
+    MatchOptions,
+    ReadOptions,
+)
 from ._proof import CheckReport, Comparison, check, compare, compare_with
 from ._runtime import Devices, devices
 
@@ -67,6 +76,7 @@ __all__ = [
     "Device",
     "DeviceLostError",
     "Devices",
+    "EmbedOptions",
     "Error",
     "FillOptions",
     "GenerateOptions",

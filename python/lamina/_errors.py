@@ -58,6 +58,10 @@ class UnprovenError(Error):
     code = 9
 
 
+class Stopped(Exception):
+    """Nobody waits for the result of a call any more. Callers never see it."""
+
+
 BY_CODE = {
     each.code: each
     for each in (

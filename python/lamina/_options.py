@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, Callable, Mapping, Sequence, TypedDict
+from typing import Any, Callable, Mapping, Optional, Sequence, TypedDict
 
 from ._lamina import Grammar
 
@@ -191,22 +191,53 @@ class MatchOptions(TypedDict, total=False):
 
 
 class ReadOptions(TypedDict, total=False):
-    """How texts are turned into vectors or classes.
+    """How texts are turned into classes.
 
     batch
         How many texts are processed together; 32.
     truncate
         Cut a text that is too long for the model; False: it is an error.
-    prompt
-        The name of the prompt that is put before each text, such as "query"; "": none; by default, the model's own.
     progress
         Called as progress(done, all) after every batch.
     """
 
     batch: int
     truncate: bool
-    prompt: str
     progress: Callable[[int, int], None]
+
+
+class EmbedOptions(TypedDict, total=False):
+    """How texts are turned into vectors. None is as if an option was not given.
+
+    batch, batch_size
+        How many texts are processed together; 32. Two names of one option.
+    truncate
+        Cut a text that is too long for the model; False: it is an error.
+    prompt_name
+        The name of the prompt that is put before each text, such as "query": one of `Model.prompts`. "": none. By
+        default, the one that the model's makers chose, if any.
+    prompt
+        The text itself that is put before each text, such as "query: ", in place of one by its name.
+    normalize
+        True: vectors of length 1. False: as the model's own layers give them. By default the same, but the length is 1
+        again after `dimensions` if it was before.
+    dimensions
+        The first numbers of each vector alone, for models that were trained for it.
+    show_progress
+        A bar of the package tqdm.
+    progress
+        Called as progress(done, all) after every batch.
+    """
+
+    batch: Optional[int]
+    batch_size: Optional[int]
+    truncate: Optional[bool]
+    prompt_name: Optional[str]
+    prompt: Optional[str]
+    normalize: Optional[bool]
+    dimensions: Optional[int]
+    show_progress: Optional[bool]
+    progress: Optional[Callable[[int, int], None]]
 
 
 # What other programs call these options.
@@ -218,6 +249,9 @@ _ELSEWHERE = {
     "num_beams": "beams",
     "beam_size": "beams",
     "batch_size": "batch",
+    "normalize_embeddings": "normalize",
+    "show_progress_bar": "show_progress",
+    "truncate_dim": "dimensions",
     "num_return_sequences": "hypotheses",
     "repeat_penalty": "repetition_penalty",
     "logit_bias": "biases",
@@ -245,12 +279,21 @@ def _meant(name: str, known: Sequence[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else "there are " + ", ".join(known)
 
 
-def filled(options: Any, given: Mapping[str, Any]) -> Any:
-    """Sets the attributes of options; anything else is a TypeError, as for a misspelled keyword argument."""
-    for name, value in given.items():
-        if name.startswith("_") or not hasattr(type(options), name):
-            known = [option for option in dir(type(options)) if not option.startswith("_")]
+def expect_known(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """A TypeError for other options, as for a misspelled keyword argument."""
+    for name in given:
+        if name not in known:
             raise TypeError(f"no option '{name}'; {_meant(name, known)}")
+
+
+def filled(options: Any, given: Mapping[str, Any]) -> Any:
+    """Sets the attributes of options; anything else is a TypeError.
+
+    What this returns may hold a function, which Python's garbage collector does not see. So callers keep it in no
+    variable, which a traceback would keep alive.
+    """
+    expect_known(given, [name for name in dir(type(options)) if not name.startswith("_")])
+    for name, value in given.items():
         try:
             setattr(options, name, value)
         except TypeError:

@@ -9,8 +9,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from . import _lamina, _tables
 from ._arrays import as_input
 from ._errors import ToleranceError
+from ._handle import How
 from ._lamina import CaseResult, Device, LayerComparison, RecordComparison
-from ._model import How, Model
+from ._model import Model
 from ._options import filled
 from ._runtime import Path, runtime
 from ._tables import Number

@@ -21,12 +21,16 @@ def _runtime(plugin_folders: Tuple[str, ...], cache: bool, validation: bool) -> 
 atexit.register(_runtime.cache_clear)  # before the interpreter takes modules apart
 
 
+def folders_of(plugin_folders: Union[Path, Sequence[Path]]) -> Tuple[str, ...]:
+    folders = [plugin_folders] if isinstance(plugin_folders, (str, os.PathLike)) else plugin_folders
+    return tuple(os.path.abspath(os.fspath(folder)) for folder in folders)
+
+
 def runtime(
     plugin_folders: Union[Path, Sequence[Path]] = (), cache: bool = True, validation: bool = False
 ) -> _lamina.Runtime:
     """The runtime with these options."""
-    folders = [plugin_folders] if isinstance(plugin_folders, (str, os.PathLike)) else plugin_folders
-    return _runtime(tuple(os.path.abspath(os.fspath(folder)) for folder in folders), cache, validation)
+    return _runtime(folders_of(plugin_folders), cache, validation)
 
 
 class Devices(Tuple[Device, ...]):

@@ -1,32 +1,32 @@
-"""An iterator over what a function gives to a callback."""
+"""Work on threads: what a function gives to a callback, piece by piece, and what is awaited."""
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import contextvars
 import queue
 import threading
-from typing import Any, Callable, Iterator
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Optional, TypeVar
+
+from . import _lamina
+
+Found = TypeVar("Found")
+Work = Callable[[Callable[[str], None]], object]
 
 
-class _Left(Exception):
-    """Nobody waits for more pieces."""
-
-
-def pieces(work: Callable[[Callable[[str], None]], Any]) -> Iterator[str]:
-    """Runs work(give) on a thread of its own, and yields what it gives. If the loop is left, give() raises."""
+def pieces(work: Work, stop: _lamina.Stop) -> Iterator[str]:
+    """Runs work(give) on a thread of its own, and yields what it gives. If the loop is left, the work ends."""
     given: queue.SimpleQueue[Any] = queue.SimpleQueue()
     left = threading.Event()
 
-    def give(piece: str) -> None:
-        if left.is_set():
-            raise _Left
-        given.put(("piece", piece))
-
     def run() -> None:
         try:
-            work(give)
+            _lamina.stoppable(stop, lambda: work(lambda piece: given.put(("piece", piece))))
             given.put(("end", None))
         except BaseException as error:  # raised again where the pieces are read
-            given.put(("error", error))
+            if not left.is_set():
+                given.put(("error", error))
 
     thread = threading.Thread(target=run, name="lamina stream")
     thread.start()
@@ -40,4 +40,59 @@ def pieces(work: Callable[[Callable[[str], None]], Any]) -> Iterator[str]:
             yield value
     finally:
         left.set()
+        stop.set()
         thread.join()
+
+
+class Thread:
+    """Does the work that is awaited of one model: one after the other, as its calls take turns anyway."""
+
+    def __init__(self) -> None:
+        self._pool: Optional[concurrent.futures.ThreadPoolExecutor] = None
+
+    async def awaited(self, work: Callable[[], Found], stop: _lamina.Stop) -> Found:
+        """work(), which ends within a step if the task is cancelled, and never begins if it has not begun."""
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(1, "lamina await")
+        found: List[Found] = []
+        run = contextvars.copy_context().run
+        future = self._pool.submit(run, _lamina.stoppable, stop, lambda: found.append(work()))
+        try:
+            await asyncio.wrap_future(future)
+        finally:
+            stop.set()
+        return found[0]
+
+    def end(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+            self._pool = None
+
+
+async def pieces_async(
+    work: Work, awaited: Callable[[Callable[[], object]], Awaitable[object]]
+) -> AsyncIterator[str]:
+    """The same as `pieces`, for `async for`."""
+    loop = asyncio.get_running_loop()
+    given: asyncio.Queue[Optional[str]] = asyncio.Queue()  # None: the end
+
+    def give(piece: str) -> None:
+        loop.call_soon_threadsafe(given.put_nowait, piece)
+
+    async def whole() -> None:
+        try:
+            await awaited(lambda: work(give))
+        finally:
+            given.put_nowait(None)
+
+    task = asyncio.ensure_future(whole())
+    try:
+        piece = await given.get()
+        while piece is not None:
+            yield piece
+            piece = await given.get()
+        await task
+    finally:
+        if task.done() and not task.cancelled():
+            task.exception()  # so that asyncio does not report it where the loop was left
+        task.cancel()

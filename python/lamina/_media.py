@@ -1,0 +1,115 @@
+"""What a model makes of audio and images."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, List, Sequence, Union, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _lamina
+from ._arrays import as_input
+from ._embedding import Vectors
+from ._handle import Handle
+from ._lamina import Audio, Image, LabelScore, Transcript
+from ._options import GenerateOptions, ImageOptions, filled
+from ._runtime import Path
+from ._texts import as_list
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Sound = Union[Path, Audio, npt.NDArray[Any]]
+Picture = Union[Path, Image, npt.NDArray[Any]]
+Labels = List[LabelScore]
+
+
+class Media(Handle):
+    # ---- Audio ----
+
+    @overload
+    def transcribe(
+        self, audio: List[Sound], rate: int = 0, **options: Unpack[GenerateOptions]
+    ) -> List[Transcript]: ...
+    @overload
+    def transcribe(self, audio: Sound, rate: int = 0, **options: Unpack[GenerateOptions]) -> Transcript: ...
+    def transcribe(
+        self, audio: Union[Sound, List[Sound]], rate: int = 0, **options: Any
+    ) -> Union[Transcript, List[Transcript]]:
+        """What is said in audio of any length, files or arrays: a `Transcript`, or of a list, a list of them.
+
+        An array holds one channel, from -1 to 1; `rate` is its number of samples per second.
+        """
+        sounds = [_sound(each, rate) for each in (audio if isinstance(audio, list) else [audio])]
+        with self._turn:
+            found = _lamina.transcribe(self._session, sounds, filled(_lamina.GenerateOptions(), options))
+        return found if isinstance(audio, list) else found[0]
+
+    @overload
+    async def transcribe_async(
+        self, audio: List[Sound], rate: int = 0, **options: Unpack[GenerateOptions]
+    ) -> List[Transcript]: ...
+    @overload
+    async def transcribe_async(
+        self, audio: Sound, rate: int = 0, **options: Unpack[GenerateOptions]
+    ) -> Transcript: ...
+    async def transcribe_async(
+        self, audio: Union[Sound, List[Sound]], rate: int = 0, **options: Any
+    ) -> Union[Transcript, List[Transcript]]:
+        """The same on a thread. A task that is cancelled ends the work within a step."""
+        return await self._awaited(lambda: self.transcribe(audio, rate, **options))
+
+    # ---- Images ----
+
+    def embed_images(self, images: Union[Picture, List[Picture]], **options: Unpack[ImageOptions]) -> Vectors:
+        """Vectors of images, as float32 (N, C); of a single image, (C,).
+
+        Images are files, or arrays of uint8, (height, width, 3): red, green and blue.
+        """
+        given = [_image(each) for each in (images if isinstance(images, list) else [images])]
+        with self._turn:
+            found: Vectors = _lamina.embed_images(self._session, given, filled(_lamina.ImageOptions(), options))
+        return found if isinstance(images, list) else found[0]
+
+    @overload
+    def classify_images(
+        self, images: List[Picture], labels: Sequence[str] = (), **options: Unpack[ImageOptions]
+    ) -> List[Labels]: ...
+    @overload
+    def classify_images(
+        self, images: Picture, labels: Sequence[str] = (), **options: Unpack[ImageOptions]
+    ) -> Labels: ...
+    def classify_images(
+        self, images: Union[Picture, List[Picture]], labels: Sequence[str] = (), **options: Any
+    ) -> Union[Labels, List[Labels]]:
+        """The scores of all classes of each image, best first; with `labels`, how well each of these describes it."""
+        given = [_image(each) for each in (images if isinstance(images, list) else [images])]
+        names = as_list(labels, "labels")
+        with self._turn:
+            if names:
+                found = _lamina.match_images(self._session, given, names, filled(_lamina.ImageOptions(), options))
+            else:
+                found = _lamina.classify_images(self._session, given, filled(_lamina.ImageOptions(), options))
+        return found if isinstance(images, list) else found[0]
+
+
+def _sound(audio: Sound, rate: int) -> Audio:
+    if isinstance(audio, Audio):
+        return audio
+    if isinstance(audio, (str, os.PathLike)):
+        return _lamina.read_audio(os.fspath(audio))
+    if rate <= 0:
+        raise TypeError("an array of samples needs its rate, in samples per second: transcribe(samples, rate=16000)")
+    return Audio(as_input("audio", audio), rate)
+
+
+def _image(image: Picture) -> Image:
+    if isinstance(image, Image):
+        return image
+    if isinstance(image, (str, os.PathLike)):
+        return _lamina.read_image(os.fspath(image))
+    pixels = np.asarray(image)
+    if pixels.dtype != np.uint8 or pixels.ndim != 3:
+        raise TypeError(f"expected an image as uint8 (height, width, 3), found {pixels.dtype} {pixels.shape}")
+    return Image(np.ascontiguousarray(pixels))

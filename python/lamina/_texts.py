@@ -1,0 +1,93 @@
+"""What callers pass as texts, pairs of them, and conversations."""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Sequence, Tuple, Union
+
+from ._errors import InputError
+
+Messages = Union[str, Sequence[Mapping[str, object]]]
+
+
+def as_text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a str, found {_shown(value)}")
+    return value
+
+
+def as_list(texts: Union[str, Sequence[str]], name: str = "texts") -> List[str]:
+    """A list of texts; of one text, a list of it alone."""
+    if isinstance(texts, str):
+        return [texts]
+    try:
+        return [as_text(text, f"{name}[{i}]") for i, text in enumerate(texts)]
+    except TypeError as error:
+        if hasattr(texts, "__iter__"):
+            raise
+        raise TypeError(f"{name}: expected a str or a list of them, found {_shown(texts)}") from error
+
+
+def as_pairs(pairs: Sequence[Tuple[str, str]]) -> List[Tuple[str, str]]:
+    out = []
+    for i, pair in enumerate(pairs):
+        if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise TypeError(f"pairs[{i}]: expected two texts, found {_shown(pair)}")
+        out.append((as_text(pair[0], f"pairs[{i}][0]"), as_text(pair[1], f"pairs[{i}][1]")))
+    return out
+
+
+def as_ids(ids: Sequence[int]) -> List[int]:
+    """Token ids, which may be NumPy's integers."""
+    if not hasattr(ids, "__iter__"):
+        raise TypeError(f"ids: expected a list of token ids, found {_shown(ids)}")
+    for i, token in enumerate(ids):
+        if not hasattr(token, "__index__") or not 0 <= token < 1 << 31:
+            raise TypeError(f"ids[{i}]: expected a token id, found {_shown(token)}")
+    return [int(token) for token in ids]
+
+
+def as_messages(messages: Messages) -> List[Tuple[str, str]]:
+    """Roles and contents. A text is what the user says."""
+    if isinstance(messages, str):
+        return [("user", messages)]
+    if isinstance(messages, Mapping) or not hasattr(messages, "__iter__"):
+        raise InputError(f"messages: expected a str or a list of messages, found {_shown(messages)}")
+    return [_message(message, f"messages[{i}]") for i, message in enumerate(messages)]
+
+
+def _message(message: object, place: str) -> Tuple[str, str]:
+    if not isinstance(message, Mapping):
+        raise InputError(f'{place}: expected a dict with "role" and "content", found {_shown(message)}')
+    for key in ("role", "content"):
+        if key not in message:
+            keys = ", ".join(f'"{name}"' for name in message) or "none"
+            raise InputError(f'{place}["{key}"]: there is none; expected "role" and "content", found the keys {keys}')
+    role = message["role"]
+    if not isinstance(role, str):
+        raise InputError(f'{place}["role"]: expected a str such as "user", found {_shown(role)}')
+    return role, _content(message["content"], f'{place}["content"]')
+
+
+def _content(content: object, place: str) -> str:
+    """A text, or as in OpenAI's API a list of parts that are texts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, (list, tuple)):
+        raise InputError(f"{place}: expected a str, found {_shown(content)}")
+    return "".join(_part(part, f"{place}[{i}]") for i, part in enumerate(content))
+
+
+def _part(part: object, place: str) -> str:
+    if isinstance(part, str):
+        return part
+    kind: Any = part.get("type") if isinstance(part, Mapping) else None
+    if not isinstance(part, Mapping) or kind != "text":
+        raise InputError(f'{place}: expected a part such as {{"type": "text", "text": ...}}, found {_shown(part)}')
+    if not isinstance(part.get("text"), str):
+        raise InputError(f'{place}["text"]: expected a str, found {_shown(part.get("text"))}')
+    return str(part["text"])
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:50]}... ({type(value).__name__})"

@@ -1,0 +1,56 @@
+"""Conversations: how messages are told, and what is said of wrong ones."""
+
+import pytest
+
+import lamina
+
+
+@pytest.fixture(scope="module")
+def model(fixture_model):
+    template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    return lamina.load(fixture_model("llama", {}, {"chat_template.jinja": template}), "cpu")
+
+
+def test_contents_are_texts_or_parts(model):
+    assert model.chat_prompt("w9") == "user: w9\n"
+    parts = [{"type": "text", "text": "w1 "}, {"type": "text", "text": "w2"}]
+    said = ({"role": "system", "content": "w3"}, {"role": "user", "content": parts})
+    assert model.chat_prompt(said) == "system: w3\nuser: w1 w2\n"
+    assert model.chat_prompt([{"role": "user", "content": []}]) == "user: \n"
+
+
+FIRST = {"role": "user", "content": "w1"}
+
+
+@pytest.mark.parametrize(
+    "messages, why",
+    [
+        (3, "messages: expected a str or a list of messages, found 3"),
+        (FIRST, "messages: expected a str or a list of messages, found {'role': 'user', 'content': 'w1'}"),
+        (["w1"], """messages[0]: expected a dict with "role" and "content", found 'w1'"""),
+        ([FIRST, {"role": "user"}], 'messages[1]["content"]: there is none; expected "role" and "content", found the keys "role"'),
+        ([{}], 'messages[0]["role"]: there is none; expected "role" and "content", found the keys none'),
+        ([FIRST, {"role": "user", "content": 3}], 'messages[1]["content"]: expected a str, found 3'),
+        ([{"role": "assistant", "content": None}], 'messages[0]["content"]: expected a str, found None'),
+        ([{"role": 1, "content": "w1"}], 'messages[0]["role"]: expected a str such as "user", found 1'),
+        (
+            [{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}],
+            'messages[0]["content"][0]: expected a part such as {"type": "text", "text": ...}, found {\'type\': \'image_url\'',
+        ),
+        (
+            [{"role": "user", "content": [{"type": "text", "text": "w1"}, {"type": "text"}]}],
+            'messages[0]["content"][1]["text"]: expected a str, found None',
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(model, messages, why):
+    for use in (model.chat_prompt, model.chat, model.stream_chat):
+        with pytest.raises(lamina.InputError) as raised:
+            use(messages)
+        assert str(raised.value).startswith(why)
+
+
+def test_long_values_are_cut(model):
+    with pytest.raises(lamina.InputError) as raised:
+        model.chat_prompt([{"role": "user", "content": {"w": "x" * 1000}}])
+    assert len(str(raised.value)) < 150 and str(raised.value).endswith("... (dict)")
