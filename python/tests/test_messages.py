@@ -28,14 +28,17 @@ FIRST = {"role": "user", "content": "w1"}
         (3, "messages: expected a str or a list of messages, found 3"),
         (FIRST, "messages: expected a str or a list of messages, found {'role': 'user', 'content': 'w1'}"),
         (["w1"], """messages[0]: expected a dict with "role" and "content", found 'w1'"""),
-        ([FIRST, {"role": "user"}], 'messages[1]["content"]: there is none; expected "role" and "content", found the keys "role"'),
+        (
+            [FIRST, {"role": "user"}],
+            'messages[1]["content"]: there is none; expected "role" and "content", found the keys "role"',
+        ),
         ([{}], 'messages[0]["role"]: there is none; expected "role" and "content", found the keys none'),
         ([FIRST, {"role": "user", "content": 3}], 'messages[1]["content"]: expected a str, found 3'),
         ([{"role": "assistant", "content": None}], 'messages[0]["content"]: expected a str, found None'),
         ([{"role": 1, "content": "w1"}], 'messages[0]["role"]: expected a str such as "user", found 1'),
         (
             [{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}],
-            'messages[0]["content"][0]: expected a part such as {"type": "text", "text": ...}, found {\'type\': \'image_url\'',
+            'messages[0]["content"][0]: expected a part such as {"type": "text", "text": ...}, found {',
         ),
         (
             [{"role": "user", "content": [{"type": "text", "text": "w1"}, {"type": "text"}]}],

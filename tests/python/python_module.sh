@@ -2,7 +2,8 @@
 # python_module.sh BUILD SCRATCH SOURCE PYTHON [PYTEST OPTIONS]
 #
 # Builds the wheel for PYTHON with the Lamina of BUILD, which is installed into SCRATCH/prefix, and runs python/tests
-# with it in an empty virtual environment.
+# with it in an empty virtual environment. $LAMINA_PYTHON_PACKAGES names more packages for it, which the tests of some
+# examples need: "langchain-core llama-index-core".
 set -eu
 build=$1 scratch=$2 source=$3 python=$4
 shift 4
@@ -38,7 +39,8 @@ pip tools wheel "$source" --no-deps -w "$scratch/wheel" --config-settings=cmake.
 rm -rf "$scratch/prefix" # the wheel must do without
 
 attempt "$python" -m venv "$scratch/empty"
-pip empty install "$scratch"/wheel/lamina-*.whl pytest mypy jsonschema
+# shellcheck disable=SC2086 # a list of packages
+pip empty install "$scratch"/wheel/lamina-*.whl pytest mypy jsonschema tqdm ${LAMINA_PYTHON_PACKAGES:-}
 cd "$source/python/tests"
 LAMINA_COMMAND=$build/bin/lamina LAMINA_MODELS=$build/real-models LAMINA_WRONG_PLUGINS=$build/tests/trust/plugins \
     XDG_CACHE_HOME=$scratch/cache PYTHONDONTWRITEBYTECODE=1 \
