@@ -62,6 +62,7 @@ Command add_convert(const Arguments &lamina, const GlobalOptions &global);
 Command add_init(const Arguments &lamina, const GlobalOptions &global);
 Command add_plot(const Arguments &lamina, const GlobalOptions &global);
 Command add_new_plugin(const Arguments &lamina, const GlobalOptions &global);
+Command add_new_app(const Arguments &lamina, const GlobalOptions &global);
 // For shells and packages; hidden.
 Command add_complete(const Arguments &lamina, const GlobalOptions &global);
 Command add_open_library(const Arguments &lamina, const GlobalOptions &global);

@@ -1,12 +1,18 @@
-# The files of skeleton/ as text inside the command: skeleton_files.hpp, which new_plugin.cpp writes layers from.
-set(skeleton_files "")
-foreach(file README.md skeleton.cpp shaders/skeleton.comp CMakeLists.txt test/skeleton_test.cpp)
-  file(READ ${CMAKE_CURRENT_LIST_DIR}/skeleton/${file} text)
-  string(APPEND skeleton_files "    SkeletonFile{\"${file}\", R\"skeleton(${text})skeleton\"},\n")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/skeleton/${file})
-endforeach()
+# The files of skeleton/ and app_skeleton/ as text inside the command: skeleton_files.hpp, which new_plugin.cpp and
+# new_app.cpp write projects from.
+function(lamina_embed VARIABLE FOLDER) # FILE...
+  set(files "")
+  foreach(file IN LISTS ARGN)
+    file(READ ${CMAKE_CURRENT_LIST_DIR}/${FOLDER}/${file} text)
+    string(APPEND files "    SkeletonFile{\"${file}\", R\"skeleton(${text})skeleton\"},\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${FOLDER}/${file})
+  endforeach()
+  set(${VARIABLE} "${files}" PARENT_SCOPE)
+endfunction()
+lamina_embed(skeleton_files skeleton README.md skeleton.cpp shaders/skeleton.comp CMakeLists.txt test/skeleton_test.cpp)
+lamina_embed(app_skeleton_files app_skeleton main.c CMakeLists.txt)
 set(text
-"// Made from cli/skeleton by embed_skeleton.cmake.
+"// Made from cli/skeleton and cli/app_skeleton by embed_skeleton.cmake.
 #pragma once
 
 #include <array>
@@ -19,6 +25,8 @@ struct SkeletonFile {
 };
 inline constexpr std::array skeleton_files{
 ${skeleton_files}};
+inline constexpr std::array app_skeleton_files{
+${app_skeleton_files}};
 
 } // namespace lamina::cli
 ")

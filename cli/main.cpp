@@ -49,20 +49,20 @@ int run(int argc, char **argv) {
     GlobalOptions global;
     add_global_options(lamina, global);
     const std::vector<Command> commands{
-        add_run(lamina, global),          add_chat(lamina, global),     add_serve(lamina, global),
-        add_compare(lamina, global),      add_check(lamina, global),    add_devices(lamina, global),
-        add_doctor(lamina, global),       add_plugins(lamina, global),  add_inspect(lamina, global),
-        add_tokenize(lamina, global),     add_plot(lamina, global),     add_new_plugin(lamina, global),
-        add_init(lamina, global),         add_convert(lamina, global),  add_bench(lamina, global),
-        add_profile(lamina, global),      add_complete(lamina, global), add_manual(lamina, global),
-        add_open_library(lamina, global),
+        add_run(lamina, global),      add_chat(lamina, global),         add_serve(lamina, global),
+        add_compare(lamina, global),  add_check(lamina, global),        add_devices(lamina, global),
+        add_doctor(lamina, global),   add_plugins(lamina, global),      add_inspect(lamina, global),
+        add_tokenize(lamina, global), add_plot(lamina, global),         add_new_plugin(lamina, global),
+        add_new_app(lamina, global),  add_init(lamina, global),         add_convert(lamina, global),
+        add_bench(lamina, global),    add_profile(lamina, global),      add_complete(lamina, global),
+        add_manual(lamina, global),   add_open_library(lamina, global),
     };
     if (const std::optional<int> status = line.parse(argc, argv)) return *status;
 
     const auto command =
         std::find_if(commands.begin(), commands.end(), [](const Command &each) { return each.arguments.chosen(); });
     const std::string name = command->arguments.name();
-    for (const char *idle : {"devices", "plugins", "plot pe", "new-plugin", "init", "convert", "tokenize"})
+    for (const char *idle : {"devices", "plugins", "plot pe", "new-plugin", "new-app", "init", "convert", "tokenize"})
         if (name == idle) refuse_given(lamina, {"--device"}, "cannot be used with " + name + ", which uses no device");
     Output output(global.json, global.quiet);
     return command->run(output);

@@ -1,5 +1,6 @@
 // lamina new-plugin: creates a working layer as a starting point for a new one.
 #include "command.hpp"
+#include "new_files.hpp"
 
 #include "skeleton_files.hpp"
 
@@ -24,37 +25,17 @@ struct NewPluginOptions {
     fs::path out_of_tree;
 };
 
-// A file to write: path and contents.
-using NewFile = std::pair<fs::path, std::string>;
-
-// Names that cannot be used, because they would clash in the generated code or the build: as the enumerator of the
-// kernel, the name of the struct, the target (lamina_plugin_NAME) or the folder in shaders/.
-const std::set<std::string, std::less<>> taken{
-    // C++20's keywords in lower case
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char8_t", "char16_t", "char32_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
-    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-    "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
-    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed",
-    "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
-    "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
-    "wchar_t", "while", "xor", "xor_eq",
-    // what <lamina/plugin.hpp> and lamina_add_layer() define
-    "all", "call", "groups", "invalid", "plan", "sequence", "tensor", "unsupported", "window", "headers", "common"};
+// Names that would clash in the generated code or the build: as the enumerator of the kernel, the name of the struct,
+// the target (lamina_plugin_NAME) or the folder in shaders/.
+const std::set<std::string, std::less<>> taken{// what <lamina/plugin.hpp> and lamina_add_layer() define
+                                               "all",    "call",        "groups", "invalid", "plan",  "sequence",
+                                               "tensor", "unsupported", "window", "headers", "common"};
 
 void check_name(const std::string &name, const Plugins &plugins) {
+    check_new_name("a layer", name);
     const auto refuse = [&](const std::string &why) {
         throw Error(ErrorCode::usage, "a layer cannot be called '" + name + "': " + why);
     };
-    constexpr size_t longest = 64;
-    const bool spelt = !name.empty() && name.size() <= longest && name.front() >= 'a' && name.front() <= 'z' &&
-                       name.back() != '_' && name.find("__") == std::string::npos &&
-                       std::all_of(name.begin(), name.end(),
-                                   [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
-    if (!spelt)
-        refuse("expected lower_case words of letters and digits joined by single '_', at most " +
-               std::to_string(longest) + " characters, such as 'rms_norm'");
     if (taken.contains(name)) refuse("the word has a meaning in the generated code");
     if (const auto known = plugins.layers.find(name); known != plugins.layers.end())
         refuse("a layer with that name exists, in " + known->second.path.string());
@@ -67,17 +48,6 @@ std::string struct_name(const std::string &name) {
     for (const char c : name) {
         if (c != '_') out += first ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
         first = c == '_';
-    }
-    return out;
-}
-
-std::string renamed(std::string_view text, const std::string &from, const std::string &to) {
-    std::string out;
-    for (size_t at = 0; at < text.size();) {
-        const size_t next = std::min(text.find(from, at), text.size());
-        out += text.substr(at, next - at);
-        if (next < text.size()) out += to;
-        at = next + from.size();
     }
     return out;
 }
@@ -130,35 +100,6 @@ std::vector<NewFile> files_out_of_tree(const fs::path &project, const std::strin
     return out;
 }
 
-void refuse_occupied(const fs::path &folder) {
-    std::error_code error;
-    if (fs::symlink_status(folder, error).type() == fs::file_type::not_found) return;
-    if (fs::is_directory(folder, error) && fs::is_empty(folder, error) && !error) return;
-    throw Error(ErrorCode::usage, folder.string() + " exists, and nothing is overwritten: choose another "
-                                                    "name or folder, or remove it");
-}
-
-void make_folder(const fs::path &folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) throw Error(ErrorCode::failure, folder.string() + ": " + error.message());
-}
-
-// Writes all of the files or none; `folders` contain them.
-void write_all(const std::vector<NewFile> &files, const std::vector<fs::path> &folders) {
-    for (const fs::path &folder : folders) refuse_occupied(folder);
-    try {
-        for (const auto &[path, text] : files) {
-            make_folder(path.parent_path());
-            write_file(path, std::string_view(text));
-        }
-    } catch (const Error &error) {
-        std::error_code ignored;
-        for (const fs::path &folder : folders) fs::remove_all(folder, ignored);
-        throw Error(error.code(), std::string("no layer was created: ") + error.what());
-    }
-}
-
 std::string next_in_tree(const std::string &name) {
     return "The new layer already works. Build it, and check it on a Vulkan device:\n"
            "    cmake --build build --target lamina lamina_plugin_" +
@@ -188,11 +129,11 @@ int new_plugin(const NewPluginOptions &options, const GlobalOptions &global, Out
         const fs::path tree = source_tree();
         files = files_in_tree(tree, options.name);
         next = next_in_tree(options.name);
-        write_all(files, {tree / "plugins" / options.name, tree / "shaders" / options.name});
+        write_all("layer", files, {tree / "plugins" / options.name, tree / "shaders" / options.name});
     } else {
         files = files_out_of_tree(options.out_of_tree, options.name);
         next = next_out_of_tree(options.name, options.out_of_tree);
-        write_all(files, {options.out_of_tree});
+        write_all("layer", files, {options.out_of_tree});
     }
     Json paths = Json::array();
     std::string lines;

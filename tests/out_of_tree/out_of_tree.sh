@@ -29,6 +29,19 @@ configure "$source/examples/encoder_decoder"
 
 . "$source/tests/expect.sh"
 
+# Programs in C: one that the command has made, and one that pkg-config finds the library for.
+"$lamina" new-app some_words "$scratch/source/some_words" --quiet
+cmake -G Ninja -S "$scratch/source/some_words" -B "$scratch/some_words" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
+    -DCMAKE_C_FLAGS="-Wall -Wextra -Wpedantic -Werror $flags"
+cmake --build "$scratch/some_words"
+expect 'V AH1 L K AH0 N' sh -c "echo vulkan | '$scratch/some_words/some_words' '$scratch/prefix/share/lamina/models/g2p' cpu"
+package=$(find "$scratch/prefix" -name lamina_c.pc)
+# shellcheck disable=SC2046 # options
+cc -std=c11 $flags -o "$scratch/c_test" "$source/tests/c/c_test.c" \
+    $(PKG_CONFIG_PATH=$(dirname "$package") pkg-config --cflags --libs lamina_c) \
+    -Wl,-rpath,"$(dirname "$(dirname "$package")")"
+"$scratch/c_test" "$scratch/prefix/share/lamina/models/g2p"
+
 # A program that only links needs no compiler of kernels. A layer without a build type is optimized, and without Catch2
 # only its test is left out.
 if grep LAMINA_GLSLANG "$scratch/host/CMakeCache.txt" >&2; then exit 1; fi

@@ -1,0 +1,216 @@
+#include <lamina/lamina.h>
+
+#include "options.hpp"
+
+#include "base/json.hpp"
+#include "base/json_reader.hpp"
+
+#include <lamina/batch.hpp>
+#include <lamina/lamina.hpp>
+#include <lamina/texts.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct lamina_model {
+    lamina::Runtime runtime;
+    lamina::Model model;
+    lamina::Session session;
+};
+
+namespace {
+
+using namespace lamina;
+
+thread_local std::string last_error;
+
+int failed(ErrorCode code, const char *why) {
+    try {
+        last_error = why;
+    } catch (const std::bad_alloc &) {
+        last_error.clear(); // nothing fits
+    }
+    return static_cast<int>(code);
+}
+
+// No exception crosses into C.
+template <class Work> int guarded(const Work &work) {
+    try {
+        work();
+        return LAMINA_SUCCESS;
+    } catch (const Error &e) {
+        return failed(e.code(), e.what());
+    } catch (const std::bad_alloc &) {
+        return failed(ErrorCode::memory, "out of memory");
+    } catch (const std::exception &e) {
+        return failed(ErrorCode::failure, e.what());
+    }
+}
+
+template <class Pointer> Pointer *expect(Pointer *pointer, const char *name) {
+    if (pointer == nullptr) throw Error(ErrorCode::usage, std::string(name) + ": expected a pointer, found NULL");
+    return pointer;
+}
+
+// For the caller, who frees it.
+template <class Value> Value *copied(std::span<const Value> values) {
+    void *const out = std::malloc(std::max<size_t>(values.size_bytes(), 1));
+    if (out == nullptr) throw std::bad_alloc();
+    std::memcpy(out, values.data(), values.size_bytes());
+    return static_cast<Value *>(out);
+}
+char *copied(const std::string &text) { return copied(std::span<const char>(text.c_str(), text.size() + 1)); }
+
+struct Notice {
+    std::mutex mutex;
+    lamina_notice *function = nullptr;
+    void *user = nullptr;
+} notice;
+
+void notify(const std::string &line) {
+    const std::scoped_lock lock(notice.mutex);
+    if (notice.function != nullptr)
+        notice.function(notice.user, line.c_str());
+    else
+        std::fprintf(stderr, "lamina: %s\n", line.c_str());
+}
+
+struct Stopped {}; // by the caller's function
+
+// A text of `prompt`, or as much of it as the caller wanted.
+std::string written(lamina_model &model, const std::string &prompt, GenerateOptions options, lamina_piece *piece,
+                    void *user) {
+    if (piece == nullptr) return model.session.generate({prompt}, options).front();
+    std::string so_far;
+    options.stream = [&](size_t, std::string_view each) {
+        const std::string text(each);
+        so_far += text;
+        if (piece(user, text.c_str()) != 0) throw Stopped();
+    };
+    try {
+        return model.session.generate({prompt}, options).front();
+    } catch (const Stopped &) {
+        return so_far;
+    }
+}
+
+std::vector<ChatMessage> messages_of(const char *json) {
+    const JsonText text(json, "messages");
+    std::vector<ChatMessage> out;
+    for (const JsonView each : text.root().items()) {
+        const bool is_text = each.has("content") && each.at("content").is_string();
+        out.push_back({std::string(each.at("role").string()), is_text ? std::string(each.at("content").string()) : ""});
+    }
+    if (out.empty()) text.root().fail("expected at least one message");
+    return out;
+}
+
+} // namespace
+
+const char *lamina_error() { return last_error.c_str(); }
+
+const char *lamina_version() { return LAMINA_VERSION_NUMBER; }
+
+void lamina_free(void *memory) { std::free(memory); }
+
+void lamina_on_notice(lamina_notice *function, void *user) {
+    const std::scoped_lock lock(notice.mutex);
+    notice.function = function;
+    notice.user = user;
+}
+
+int lamina_devices(char **json) {
+    return guarded([&] {
+        *expect(json, "json") = nullptr;
+        Json out = Json::array();
+        for (const Device &each : Runtime().devices()) {
+            Json unusable = Json::array();
+            for (const std::string &why : each.unusable) unusable.push_back(why);
+            out.push_back({{"id", each.id},
+                           {"name", each.name},
+                           {"kind", each.kind},
+                           {"memory_bytes", each.memory_bytes},
+                           {"unusable", std::move(unusable)}});
+        }
+        *json = copied(out.in_one_line());
+    });
+}
+
+int lamina_load(const char *path, const char *options, lamina_model **model) {
+    return guarded([&] {
+        *expect(model, "model") = nullptr;
+        c::LoadOptions how = c::load_options(options);
+        how.runtime.notify = notify;
+        const Runtime runtime(how.runtime);
+        const Model loaded = runtime.load(expect(path, "path"));
+        *model = new lamina_model{runtime, loaded, runtime.session(loaded, runtime.device(how.device), how.session)};
+    });
+}
+
+void lamina_close(lamina_model *model) { delete model; }
+
+int lamina_generate(lamina_model *model, const char *text, const char *options, lamina_piece *piece, void *user,
+                    char **out) {
+    return guarded([&] {
+        *expect(out, "out") = nullptr;
+        *out = copied(
+            written(*expect(model, "model"), expect(text, "text"), c::generate_options(options, {}), piece, user));
+    });
+}
+
+int lamina_chat(lamina_model *model, const char *messages, const char *options, lamina_piece *piece, void *user,
+                char **out) {
+    return guarded([&] {
+        *expect(out, "out") = nullptr;
+        const Model &content = expect(model, "model")->model;
+        const std::vector<ChatMessage> said = messages_of(expect(messages, "messages"));
+        c::ConversationOptions how = c::chat_options(options, suggested_options(content));
+        how.variables["messages"] = messages; // with all that they have
+        std::string prompt;
+        if (how.shortens) {
+            const auto all = static_cast<size_t>(room_for(model->session, {.slots = 1}).length);
+            const auto answer = how.generate.max_length > 0 ? static_cast<size_t>(how.generate.max_length) : all / 4;
+            prompt = shortened_chat_prompt(content, said, all - std::min(answer, all / 2), how.variables).prompt;
+        } else {
+            prompt = chat_prompt(content, said, how.variables);
+        }
+        *out = copied(written(*model, prompt, how.generate, piece, user));
+    });
+}
+
+int lamina_embed(lamina_model *model, const char *const *texts, size_t count, const char *options, float **vectors,
+                 size_t *width) {
+    return guarded([&] {
+        *expect(vectors, "vectors") = nullptr, *expect(width, "width") = 0;
+        std::vector<std::string> list;
+        for (size_t i = 0; i < count; ++i) list.emplace_back(expect(expect(texts, "texts")[i], "a text"));
+        const Tensor found = embed(expect(model, "model")->session, list, c::read_options(options));
+        *vectors = copied(found.f32());
+        *width = static_cast<size_t>(found.shape().at(1));
+    });
+}
+
+int lamina_tokenize(lamina_model *model, const char *text, int special, int32_t **ids, size_t *count) {
+    return guarded([&] {
+        *expect(ids, "ids") = nullptr, *expect(count, "count") = 0;
+        const std::vector<int32_t> found = token_ids(expect(model, "model")->model, expect(text, "text"), special != 0);
+        *ids = copied(std::span<const int32_t>(found));
+        *count = found.size();
+    });
+}
+
+int lamina_detokenize(lamina_model *model, const int32_t *ids, size_t count, int skip_special, char **text) {
+    return guarded([&] {
+        *expect(text, "text") = nullptr;
+        const std::span<const int32_t> given(count == 0 ? nullptr : expect(ids, "ids"), count);
+        *text = copied(detokenize(expect(model, "model")->model, given, skip_special != 0));
+    });
+}

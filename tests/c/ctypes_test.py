@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Calls liblamina_c from Python's ctypes: conversations, vectors and tokens, as the command has them."""
+
+import ctypes
+import json
+import pathlib
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "serve"))
+from server import lamina_json, talking, with_words # noqa: E402
+
+library = ctypes.CDLL(sys.argv.pop(1))
+command = sys.argv.pop(1)
+folder = pathlib.Path(tempfile.mkdtemp())
+Piece = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+library.lamina_error.restype = ctypes.c_char_p
+library.lamina_free.argtypes = library.lamina_close.argtypes = [ctypes.c_void_p]
+no_piece = Piece()
+
+
+def as_json(options):
+    return None if options is None else json.dumps(options).encode()
+
+
+def text_of(function, model, given, options=None, piece=no_piece):
+    """The result, and the text."""
+    out = ctypes.c_void_p()
+    result = function(model, given, as_json(options), piece, None, ctypes.byref(out))
+    text = ctypes.string_at(out).decode() if out else None
+    library.lamina_free(out)
+    return result, text
+
+
+class C(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.paths = {"llama": talking(folder / "llama", {"max_position_embeddings": 200}),
+                     "sentences": with_words("sentences", folder / "sentences")}
+        cls.models = {}
+        for name, path in cls.paths.items():
+            cls.models[name] = ctypes.c_void_p()
+            if library.lamina_load(str(path).encode(), b'{"device": "cpu"}', ctypes.byref(cls.models[name])) != 0:
+                raise RuntimeError(library.lamina_error())
+
+    @classmethod
+    def tearDownClass(cls):
+        for model in cls.models.values():
+            library.lamina_close(model)
+
+    def chat(self, messages, options=None, piece=no_piece):
+        return text_of(library.lamina_chat, self.models["llama"], as_json(messages), options, piece)
+
+    def test_conversations_are_those_of_the_command(self):
+        found = lamina_json(command, "chat", self.paths["llama"], "w7", "w9 w3", "--max-length", "6")
+        pieces = []
+        piece = Piece(lambda _, text: pieces.append(text.decode()) or 0)
+        self.assertEqual(self.chat(found[:3], {"max_length": 6}, piece), (0, found[3]["content"]))
+        self.assertEqual("".join(pieces), found[3]["content"])
+        self.assertEqual(self.chat(found[:3], {"max_length": 6, "temperature": 1.5, "seed": 3})[0], 0)
+
+    def test_that_are_too_long_lose_their_oldest_turns(self):
+        said = [{"role": role, "content": f"w{i} " * 30} for i, role in enumerate(["user", "assistant"] * 4 + ["user"])]
+        fitting = self.chat(said[-5:], {"max_length": 6})
+        self.assertEqual(self.chat(said, {"max_length": 6}), fitting)
+        result, text = self.chat(said, {"max_length": 6, "truncation": "disabled"})
+        self.assertEqual((result, text), (3, None))
+
+    def test_texts_are_of_a_grammar(self):
+        model = self.models["llama"]
+        self.assertEqual(text_of(library.lamina_generate, model, b"w3", {"regex": " w1 w2| w1 w4"})[1] in (" w1 w2", " w1 w4"),
+                         True)
+        for wrong in ({"regex": "("}, {"json_schema": {"type": "nothing"}}, {"grammar": "x"}, {"stop": 3}, {"seed": -1}):
+            self.assertEqual(text_of(library.lamina_generate, model, b"w3", wrong), (3, None), wrong)
+            self.assertIn(next(iter(wrong)), library.lamina_error().decode())
+
+    def test_vectors_are_those_of_the_command(self):
+        texts = ["w3 w4", "w7"]
+        vectors, width = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
+        given = (ctypes.c_char_p * 2)(*[each.encode() for each in texts])
+        embed = lambda count, options: library.lamina_embed(self.models["sentences"], given, ctypes.c_size_t(count), options,
+                                                            ctypes.byref(vectors), ctypes.byref(width))
+        self.assertEqual(embed(2, None), 0, library.lamina_error())
+        expected = [each["embedding"] for each in lamina_json(command, "run", self.paths["sentences"], *texts)]
+        for i, row in enumerate(expected):
+            self.assertEqual(width.value, len(row))
+            for k, value in enumerate(row):
+                self.assertAlmostEqual(vectors[i * width.value + k], value, places=5)
+        library.lamina_free(ctypes.cast(vectors, ctypes.c_void_p))
+        self.assertEqual(embed(0, None), 0)
+        self.assertEqual(width.value, len(expected[0]))
+        library.lamina_free(ctypes.cast(vectors, ctypes.c_void_p))
+        self.assertEqual(embed(2, b'{"prompt": "query"}'), 2)
+        self.assertFalse(vectors)
+
+    def test_tokens_and_back(self):
+        ids, count, text = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_size_t(), ctypes.c_char_p()
+        for name, special, expected in (("sentences", 1, [1, 3, 9, 2]), ("sentences", 0, [3, 9]), ("llama", 1, [3, 9])):
+            model = self.models[name]
+            self.assertEqual(library.lamina_tokenize(model, b"w3 w9", special, ctypes.byref(ids), ctypes.byref(count)), 0)
+            self.assertEqual(ids[:count.value], expected)
+            self.assertEqual(library.lamina_detokenize(model, ids, count, 1, ctypes.byref(text)), 0)
+            self.assertIn("w3 w9", text.value.decode())
+
+    def test_errors_are_of_their_threads(self):
+        self.assertEqual(self.chat([{"role": "user"}, 3])[0], 3)
+        mine, others = library.lamina_error(), []
+        thread = threading.Thread(target=lambda: others.append(library.lamina_error()))
+        thread.start()
+        thread.join()
+        self.assertIn(b"messages", mine)
+        self.assertEqual(others, [b""])
+        for wrong in ([], {}, [{"content": "x"}], "w3"):
+            self.assertEqual(self.chat(wrong)[0], 3, wrong)
+
+    def test_threads_take_turns(self):
+        expected, found = self.chat([{"role": "user", "content": "w5"}], {"max_length": 20}), []
+        ask = lambda: found.append(self.chat([{"role": "user", "content": "w5"}], {"max_length": 20}))
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(found, [expected] * 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
