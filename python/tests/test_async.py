@@ -109,6 +109,28 @@ def test_a_cancelled_task_ends_its_generation(endless):
     asyncio.run(main())
 
 
+def test_a_cancelled_task_ends_what_reads_texts(trained):
+    minilm = lamina.load(trained("minilm"), "cpu")
+    done = []
+
+    async def main():
+        begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def progress(*counts):
+            done.append(counts)
+            loop.call_soon_threadsafe(begun.set)
+
+        task = asyncio.ensure_future(minilm.embed_async(["It rains in Paris."] * 5000, progress=progress))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await minilm.embed_async(["after it"], progress=lambda *_: done.append("after it")) is not None
+
+    asyncio.run(main())
+    assert done[-1] == "after it" and done[-2][0] < 5000
+
+
 def test_a_task_that_is_cancelled_before_its_turn_never_begins(endless):
     async def main():
         first = asyncio.ensure_future(endless.generate_async("w7", **FOREVER))

@@ -130,6 +130,12 @@ def test_a_bar_shows_progress(dense, monkeypatch):
         dense.embed(TEXTS, show_progress=True)
 
 
+def test_the_bar_is_that_of_tqdm(dense, capsys):
+    pytest.importorskip("tqdm")
+    dense.embed(TEXTS, batch=2, show_progress=True)
+    assert "embed: 100%" in capsys.readouterr().err
+
+
 def test_what_is_no_text_is_named(dense):
     with pytest.raises(TypeError, match=r"texts\[1\]: expected a str, found 3"):
         dense.embed(["a", 3])

@@ -1,9 +1,12 @@
 """The life of a model: how it is closed, where it is loaded again, and the version of the package."""
 
+import asyncio
+import gc
 import importlib.metadata
 import os
 import pickle
 import subprocess
+import weakref
 
 import pytest
 from conftest import source
@@ -52,6 +55,18 @@ def test_a_closed_model_says_so():
     ]:
         with pytest.raises(lamina.UsageError, match="the model g2p is closed: load it again"):
             use()
+
+
+def test_a_model_that_nobody_has_is_gone():
+    model = lamina.load(G2P, "cpu")
+    model.generate("vulkan", stream=lambda *_: model)
+    asyncio.run(model.generate_async("vulkan"))
+    with pytest.raises(lamina.InputError):
+        list(model.stream("v4"))
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
 
 
 def resident():
