@@ -13,7 +13,7 @@
 //
 // Texts may have owners: clients take turns, and so do the requests of a client. A free slot goes to the client with
 // the fewest texts in slots, and of several to the one who has waited longest; the last of four or more goes only to a
-// request that has none. Long prompts are read 256 tokens at a time, between the tokens of other texts.
+// request that has none. Long prompts are read in parts, between the tokens of other texts.
 //
 // Any thread may use a batch. add(), cancel() and empty() do not wait for a step that another thread is taking.
 #pragma once

@@ -40,7 +40,7 @@ struct BatchState {
                                          .length = length,
                                          .candidates = generation::Search::candidates(
                                              *of_session.model, generation::resolved(*of_session.model, {}, true)),
-                                         .part = generation::longest_block,
+                                         .parts = true,
                                          .narrow = of_session.model->generation->encode.empty()}) {}
     BatchState(const BatchState &) = delete;
     BatchState &operator=(const BatchState &) = delete;

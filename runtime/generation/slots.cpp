@@ -3,6 +3,7 @@
 #include "generation/generation_shapes.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -206,7 +207,7 @@ bool Slots::needs_all_scores() const {
 }
 
 // Whether a text is being written that is of another request than a prompt among the readers.
-bool Slots::others_write() const {
+bool Slots::writes_beside() const {
     for (size_t i = 0; i < slots_.size(); ++i) {
         if (!slots_[i] || std::ranges::find(readers_, i) != readers_.end()) continue;
         for (const size_t reader : readers_)
@@ -215,26 +216,26 @@ bool Slots::others_write() const {
     return false;
 }
 
-// Texts that are being written do not wait for long prompts: a step reads a part of the next one, and one token of each
-// of the others. Short ones are read whole as far as they are no more than such a part together. A part takes many
-// times as long as a token, so texts of other requests are given some steps of their own after it.
+// Texts that are being written do not wait long for prompts: a step reads a part of the next one, if it is its turn,
+// and one token of each of the others. Short ones are read whole as far as they are no more than such a part together.
 void Slots::divide_prompts() {
     reading_.assign(slots_.size(), false);
-    if (shape_.part == 0 || !shape_.cached) return;
+    read_ = 0;
+    if (!shape_.parts || !shape_.cached) return;
     readers_.clear();
     for (size_t i = 0; i < slots_.size(); ++i)
         if (slots_[i] && tokens_[i * shape_.beams].size() > 1) readers_.push_back(i);
     std::ranges::sort(readers_, {}, [&](size_t i) { return std::pair(slots_[i]->turn, slots_[i]->id); });
-    constexpr size_t tokens_of_a_step = 32; // of a prompt, which take about as long as a step without
-    const bool pauses = pause_ > 0 && others_write();
-    pause_ = pauses ? pause_ - 1 : 0;
-    const size_t room = pauses ? tokens_of_a_step : shape_.part;
-    size_t left = room;
+    constexpr size_t short_ones = 32; // tokens, for which nobody waits long
+    others_write_ = writes_beside();
+    const size_t part = readers_.empty() ? 0 : pace_.part(others_write_);
+    const size_t room = part == 0 ? short_ones : part;
     for (const size_t i : readers_) {
+        const size_t left = room - read_;
         if (left > 1) share(i);
         const size_t all = tokens_[i * shape_.beams].size();
-        const size_t now = left == shape_.part ? std::min(all, left) : all <= left ? all : 1;
-        left -= now == 1 ? 0 : now;
+        const size_t now = left == part ? std::min(all, left) : all <= left ? all : 1;
+        read_ += now == 1 ? 0 : now;
         reading_[i] = now < all;
         for (size_t b = 0; b < shape_.beams; ++b) {
             auto &tokens = tokens_[i * shape_.beams + b];
@@ -242,7 +243,6 @@ void Slots::divide_prompts() {
         }
         if (now > 1) take_turn(slots_[i]->owner);
     }
-    if (!pauses) pause_ = (room - left) / tokens_of_a_step;
 }
 
 void Slots::take_turn(const Owner &owner) {
@@ -284,7 +284,10 @@ void Slots::advance() {
     divide_prompts();
     std::span<const Scores> scores;
     try {
+        const auto began = std::chrono::steady_clock::now();
         scores = decoder_->step(tokens_, needs_all_scores());
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - began;
+        pace_.took(time.count(), read_, others_write_);
     } catch (const Error &e) {
         if (e.code() != ErrorCode::memory) throw;
         return fail_longest(e);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "generation/decoder.hpp"
+#include "generation/pace.hpp"
 #include "generation/search.hpp"
 
 #include "base/turns.hpp"
@@ -33,7 +34,7 @@ class Slots {
         size_t length = 0; // tokens that a text may have, prefix included
         bool cached = true;
         size_t sure = 0, candidates = 0; // as Decoder::Shape
-        size_t part = 0;                 // tokens of prompts that a step reads, beside one of each text; 0: all
+        bool parts = false;              // long prompts are read in parts, between the tokens of other texts
         // A step computes only as many texts as there are, rounded up to a power of 2. Not with an encoder, whose rows
         // stay where they are.
         bool narrow = false;
@@ -85,7 +86,7 @@ class Slots {
     [[nodiscard]] size_t free_slot_for(const Search &search) const;
     void divide_prompts();
     void share(size_t slot);
-    [[nodiscard]] bool others_write() const;
+    [[nodiscard]] bool writes_beside() const;
     void take_turn(const Owner &owner);
     void advance();
     void fail_longest(const Error &why);
@@ -105,7 +106,9 @@ class Slots {
     std::vector<Progress> progress_;
     std::vector<size_t> readers_; // slots whose prompts are read in this step, the next in turn first
     uint64_t turn_ = 0;
-    size_t pause_ = 0; // steps until the next part of a prompt, while others than its request are being written
+    Pace pace_;
+    bool others_write_ = false; // in this step, beside prompts of other requests
+    size_t read_ = 0;           // tokens of prompts, in this step
 };
 
 } // namespace lamina::generation

@@ -107,21 +107,21 @@ TEST_CASE("a long prompt is read between the tokens of the texts that it joins")
         Batch batch(session, {.slots = 2, .length = 900});
         std::string prompt;
         for (int i = 0; i < 700; ++i) prompt += static_cast<char>('a' + i * i % 26);
-        GenerateOptions options;
+        GenerateOptions longer, options;
+        longer.max_length = 800;
         options.max_length = 9;
         Texts found;
-        const uint64_t first = batch.add("lamina", options);
+        const uint64_t first = batch.add("lamina", longer);
         step(batch, found);
         const uint64_t second = batch.add(prompt, options);
-        for (size_t tokens = 2; tokens < 4; ++tokens) { // two parts of 256 tokens
+        size_t steps = 0;
+        for (; found[second].pieces.empty() && steps < 1000; ++steps) {
+            CHECK(found[first].pieces.size() == steps + 1);
             step(batch, found);
-            CHECK(found[first].pieces.size() == tokens);
-            CHECK(found[second].pieces.empty());
         }
-        step(batch, found); // the rest
-        CHECK(found[second].pieces.size() == 1);
+        CHECK(steps >= 3); // a part has at most 256 tokens
         found = write(batch, std::move(found));
-        check_same(found[first].finished.value(), alone.hypotheses({"lamina"}, options).front().front());
+        check_same(found[first].finished.value(), alone.hypotheses({"lamina"}, longer).front().front());
         check_same(found[second].finished.value(), alone.hypotheses({prompt}, options).front().front());
     }
 }
