@@ -124,6 +124,12 @@ class Api {
     [[nodiscard]] Response stream(const Request &request, const std::shared_ptr<Writing> &writing);
     void send_events(Writing &writing, const std::function<bool()> &left, const Send &send);
 
+    // ---- In tokens_api.cpp ----
+    [[nodiscard]] Engine &engine_called_or_only(const std::string &name); // "": the only one
+    [[nodiscard]] Response tokenize_text(const Call &call);
+    [[nodiscard]] Response detokenize_ids(const Call &call);
+    [[nodiscard]] Response apply_template(const Call &call);
+
     // ---- In transcription_api.cpp ----
     [[nodiscard]] Response transcriptions(const Call &call);
 

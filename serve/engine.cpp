@@ -98,6 +98,18 @@ std::string Engine::room_in_words() const {
     return out;
 }
 
+int64_t Engine::longest() const {
+    if (writes()) return room_.length;
+    if (contents_.reading) return contents_.reading->longest;
+    return contents_.generation ? contents_.generation->max_length : 0;
+}
+
+const std::vector<TokenText> &Engine::tokens(bool written) const {
+    Tokens &out = tokens_.at(written ? 1 : 0);
+    std::call_once(out.once, [&] { out.texts = token_texts(model_, written); });
+    return out.texts;
+}
+
 Engine::~Engine() {
     {
         const std::scoped_lock lock(mutex_);

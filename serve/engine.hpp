@@ -11,6 +11,7 @@
 #include <lamina/inspect.hpp>
 #include <lamina/proof.hpp>
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -21,6 +22,10 @@
 #include <thread>
 #include <tuple>
 #include <vector>
+
+namespace lamina {
+struct TokenText; // in texts.hpp
+}
 
 namespace lamina::serve {
 
@@ -54,6 +59,11 @@ class Engine {
     [[nodiscard]] bool converses() const { return converses_; } // it has a chat template
     [[nodiscard]] const std::optional<ToolFormat> &tool_format() const { return tool_format_; } // if it calls tools
     [[nodiscard]] bool transcribes() const { return contents_.generation && contents_.generation->audio; }
+
+    // The most tokens of a text that it reads, with its answer if it writes one.
+    [[nodiscard]] int64_t longest() const;
+    // What each of its tokens is, by id: of those that it reads, or of those that it writes. Made when first asked for.
+    [[nodiscard]] const std::vector<TokenText> &tokens(bool written) const;
 
     // How many texts it writes at once, how long ones, and what memory they take; nothing if it does not write.
     [[nodiscard]] const BatchRoom &room() const { return room_; }
@@ -97,6 +107,12 @@ class Engine {
     Pieces<GraphCall> calls_;
     Pieces<Transcription> recordings_;
     std::optional<Writer> writer_; // if the model writes
+
+    struct Tokens {
+        std::once_flag once;
+        std::vector<TokenText> texts;
+    };
+    mutable std::array<Tokens, 2> tokens_;
 
     std::mutex mutex_; // guards the next two
     std::tuple<Queue<Embedding>, Queue<Ranking>, Queue<GraphCall>, Queue<Transcription>, Queue<Answer>> waiting_;

@@ -146,6 +146,20 @@ AnswerRequest completion_request(std::string_view body) {
     return out;
 }
 
+void read_conversation(const JsonView &request, AnswerRequest &out) {
+    for (const JsonView message : request.at("messages").items()) out.messages.push_back(message_of(message));
+    if (out.messages.empty()) request.at("messages").fail("expected at least one message");
+    if (request.has("chat_template_kwargs"))
+        for (const JsonView each : request.at("chat_template_kwargs").members()) {
+            if (each.key() == "messages" || each.key() == "tools")
+                each.fail("expected as a field of the request itself");
+            out.variables.insert_or_assign(std::string(each.key()), each.written());
+        }
+    out.variables["messages"] = messages_for_template(request.at("messages")).in_one_line();
+    out.tools = tools_of(request);
+    if (out.tools) out.variables["tools"] = out.tools->json;
+}
+
 AnswerRequest chat_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
@@ -169,17 +183,7 @@ AnswerRequest chat_request(std::string_view body) {
         if (!out.likeliest && count > 0) likeliest.fail("expected it with \"logprobs\": true");
         if (out.likeliest) out.likeliest = count;
     }
-    for (const JsonView message : request.at("messages").items()) out.messages.push_back(message_of(message));
-    if (out.messages.empty()) request.at("messages").fail("expected at least one message");
-    if (request.has("chat_template_kwargs"))
-        for (const JsonView each : request.at("chat_template_kwargs").members()) {
-            if (each.key() == "messages" || each.key() == "tools")
-                each.fail("expected as a field of the request itself");
-            out.variables.insert_or_assign(std::string(each.key()), each.written());
-        }
-    out.variables["messages"] = messages_for_template(request.at("messages")).in_one_line();
-    out.tools = tools_of(request);
-    if (out.tools) out.variables["tools"] = out.tools->json;
+    read_conversation(request, out);
     if (out.tools && out.grammar) request.at("tools").fail("cannot be used with a grammar for the answer");
     return out;
 }

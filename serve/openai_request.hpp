@@ -5,6 +5,8 @@
 #include "form.hpp"
 #include "tools.hpp"
 
+#include "base/json_reader.hpp"
+
 #include <lamina/chat_template.hpp>
 #include <lamina/lamina.hpp>
 
@@ -40,6 +42,8 @@ struct AnswerRequest {
 };
 [[nodiscard]] AnswerRequest completion_request(std::string_view body);
 [[nodiscard]] AnswerRequest chat_request(std::string_view body);
+// "messages", "tools" and "chat_template_kwargs".
+void read_conversation(const JsonView &request, AnswerRequest &out);
 
 // Fields that mean the same in every API, beyond those that it defines: numbers of sampling.hpp, seed, stream.
 [[nodiscard]] std::vector<std::string> shared_fields();

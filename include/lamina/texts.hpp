@@ -176,6 +176,15 @@ struct TextIds {
 // `skip_special`: without special tokens. Throws Error(usage) for a model without tokens.
 [[nodiscard]] std::string detokenize(const Model &model, std::span<const int32_t> ids, bool skip_special = true);
 
+struct TokenText {
+    std::string entry; // of the vocabulary: "##ing", "Ġworld"; empty for an id without a token
+    std::string bytes; // that the token adds to a text behind others: "ing", " world"; not UTF-8 if half a character
+};
+
+// What each token is, by id: of those that token_ids() gives or, with `written`, of those that detokenize() takes,
+// which are others where a model translates. Throws Error(usage) for a model without tokens.
+[[nodiscard]] std::vector<TokenText> token_texts(const Model &model, bool written = false);
+
 struct GraphRun {
     std::string graph;
     TensorMap inputs; // for Session::run()

@@ -7,6 +7,7 @@
 #include "model/place.hpp"
 #include "reading/answers.hpp"
 #include "reading/masks.hpp"
+#include "tokenizer/token_bytes.hpp"
 
 #include <lamina/sampling.hpp>
 
@@ -56,6 +57,12 @@ std::vector<std::vector<LabelScore>> classes_of(Session &session, const std::vec
 const model::Generation &writing_of(const model::Model &model) {
     if (model.generation) return *model.generation;
     throw Error(ErrorCode::usage, model.folder.string() + " has no tokens: it " + model::what_it_does(model));
+}
+
+// Of the texts that it takes; of audio there are none, so of those that it writes.
+const model::TextCodec &codec_for(const model::Model &model, bool written) {
+    const model::Generation &generation = writing_of(model);
+    return written || generation.audio ? *generation.target : generation.input();
 }
 
 // The class of a text that follows from another.
@@ -182,8 +189,7 @@ TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs) {
 std::vector<int32_t> token_ids(const Model &model, const std::string &text, bool special) {
     const model::Model &content = *detail::Access::model(model);
     if (content.reading) return content.reading->tokenizer.encode(text, {.add_special_tokens = special}).ids;
-    const model::Generation &generation = writing_of(content);
-    return (generation.audio ? *generation.target : generation.input()).encode(text, special);
+    return codec_for(content, false).encode(text, special);
 }
 
 std::string detokenize(const Model &model, std::span<const int32_t> ids, bool skip_special) {
@@ -195,6 +201,22 @@ std::string detokenize(const Model &model, std::span<const int32_t> ids, bool sk
     std::string out;
     for (const int32_t id : ids) out += stream->push(id);
     return out + stream->finish();
+}
+
+std::vector<TokenText> token_texts(const Model &model, bool written) {
+    const model::Model &content = *detail::Access::model(model);
+    const auto with = [](std::vector<std::string> bytes, const auto &entry) {
+        std::vector<TokenText> out;
+        for (std::string &each : bytes) out.push_back({entry(static_cast<int32_t>(out.size())), std::move(each)});
+        return out;
+    };
+    if (content.reading) {
+        const Tokenizer &tokenizer = content.reading->tokenizer;
+        return with(tokenizer::token_bytes(tokenizer, false, true),
+                    [&](int32_t id) { return tokenizer.token(id).value_or(""); });
+    }
+    const model::TextCodec &codec = codec_for(content, written);
+    return with(codec.bytes(false, true), [&](int32_t id) { return codec.token(id); });
 }
 
 std::vector<GraphRun> graph_runs(Session &session, const std::vector<std::string> &texts) {

@@ -28,8 +28,6 @@ class SplitCodec final : public TextCodec {
     [[nodiscard]] size_t size() const override { return vocabulary_.size(); }
     [[nodiscard]] Split split() const override { return split_; }
     [[nodiscard]] bool lowercase() const override { return lowercase_; }
-
-  protected:
     [[nodiscard]] std::vector<std::string> bytes(bool first, bool) const override {
         std::vector<std::string> out = vocabulary_.tokens();
         for (std::string &token : out)
@@ -76,8 +74,6 @@ class TokenizerCodec final : public TextCodec {
     [[nodiscard]] std::string token(int32_t id) const override { return tokenizer_.token(id).value_or(""); }
     [[nodiscard]] size_t size() const override { return tokenizer_.size(); }
     [[nodiscard]] Split split() const override { return Split::tokenizer; }
-
-  protected:
     [[nodiscard]] std::vector<std::string> bytes(bool first, bool special) const override {
         return tokenizer::token_bytes(tokenizer_, first, special);
     }

@@ -47,13 +47,13 @@ class TextCodec {
     // The bytes that each token adds to a text: as its first one, or behind others; with those of special tokens, or
     // without. Made once.
     [[nodiscard]] std::shared_ptr<const grammar::TokenTrie> tokens(bool first, bool special) const;
+    // The same by id, made each time; empty: no text.
+    [[nodiscard]] virtual std::vector<std::string> bytes(bool first, bool special) const = 0;
 
     [[nodiscard]] const std::string &file() const { return file_; } // in the model folder
 
   protected:
     explicit TextCodec(std::string file) : file_(std::move(file)) {}
-
-    [[nodiscard]] virtual std::vector<std::string> bytes(bool first, bool special) const = 0; // by id; empty: no text
 
   private:
     std::string file_;

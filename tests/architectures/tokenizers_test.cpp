@@ -81,6 +81,11 @@ TEST_CASE("tokenizers: a model with a tokenizer.model takes texts, and after con
     CHECK(token_ids(loaded, "the fox", false) == Ids(ids.begin() + 1, ids.end()));
     CHECK(detokenize(loaded, ids) == "the fox");
     CHECK(detokenize(loaded, ids, false).starts_with("<s>"));
+    const std::vector<TokenText> texts = token_texts(loaded);
+    std::string bytes;
+    for (const int32_t id : ids) bytes += texts.at(static_cast<size_t>(id)).bytes;
+    CHECK(bytes == "<s> the fox");
+    CHECK(texts.at(static_cast<size_t>(ids.at(1))).entry.starts_with("▁"));
     CHECK(tokenize(test::runtime().load(model.path()), {"the fox"}).ids == std::vector<Ids>{ids});
     const TemporaryFolder folder;
     convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");

@@ -110,10 +110,14 @@ TEST_CASE("token_ids, detokenize: texts of any length as ids of what a model rea
     CHECK(token_ids(g2p(), longest).size() == longest.size());
     CHECK(token_ids(g2p(), "").empty());
     CHECK_THAT(message_of([&] { (void)token_ids(g2p(), "a7"); }), matchers::contains("column 2: '7'"));
+    const std::vector<TokenText> read = token_texts(g2p()), written = token_texts(g2p(), true);
+    for (const int32_t id : token_ids(g2p(), "v")) CHECK(read.at(static_cast<size_t>(id)).bytes == "v");
+    CHECK(written.size() == inspect(g2p()).generation->target.entries);
 
     Session session = shared_runtime().session(g2p(), shared_runtime().device("cpu"));
     const Hypothesis answer = session.hypotheses({"vulkan"}).front().front();
     CHECK(detokenize(g2p(), answer.tokens) == answer.text);
+    for (const int32_t id : answer.tokens) CHECK(written.at(static_cast<size_t>(id)).bytes.starts_with(' '));
     CHECK(detokenize(g2p(), answer.tokens, false) == answer.text);
     CHECK(detokenize(g2p(), {}).empty());
     CHECK_THAT(message_of([&] { (void)detokenize(g2p(), std::vector<int32_t>{5000}); }),
