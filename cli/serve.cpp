@@ -19,7 +19,7 @@ namespace lamina::cli {
 namespace {
 
 struct ServeArguments {
-    std::vector<std::string> models, keys;
+    std::vector<std::string> models, keys, origins;
     std::filesystem::path key_file;
     std::string host = "127.0.0.1", truncation = "disabled";
     int64_t port = 8000, queue = 256, connections = 1024, connections_of_address = 512, timeout = 600,
@@ -74,10 +74,26 @@ std::vector<std::string> keys_of(const ServeArguments &arguments) {
     return out;
 }
 
+// As browsers send them. "null", which pages without a site send, could be anybody's.
+std::vector<std::string> origins_of(const ServeArguments &arguments) {
+    for (const std::string &origin : arguments.origins) {
+        const size_t scheme = origin.find("://");
+        const bool right = scheme != std::string::npos && scheme > 0 && scheme + 3 < origin.size() &&
+                           origin.find_first_of("/?#@* ", scheme + 3) == std::string::npos &&
+                           std::ranges::none_of(origin, [](char c) { return c >= 'A' && c <= 'Z'; });
+        if (!right && origin != "*")
+            throw Error(ErrorCode::usage, "--allow-origin: expected *, or an origin in lower case and without a path, "
+                                          "such as https://app.example:8443; found '" +
+                                              origin + "'");
+    }
+    return arguments.origins;
+}
+
 serve::ServerOptions server_options(const ServeArguments &arguments) {
     return {.host = arguments.host,
             .port = static_cast<int>(arguments.port),
             .keys = keys_of(arguments),
+            .origins = origins_of(arguments),
             .queue = static_cast<size_t>(arguments.queue),
             .connections = static_cast<size_t>(arguments.connections),
             .connections_of_address = static_cast<size_t>(arguments.connections_of_address),
@@ -156,6 +172,10 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "--api-key-file hides it")
         .not_empty();
     app.option("--api-key-file", arguments->key_file, "FILE", "clients must send one of the keys in the file's lines")
+        .not_empty();
+    app.option("--allow-origin", arguments->origins, "ORIGIN",
+               "pages of this site may use the server through a browser, such as https://app.example; *: of any site; "
+               "may be repeated")
         .not_empty();
     app.option("--queue", arguments->queue, "N", "the most requests that wait or run; others are told to come later")
         .shows_default()

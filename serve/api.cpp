@@ -101,15 +101,14 @@ const std::vector<Api::Route> &Api::routes() {
 
 // What a request is for.
 struct Api::Found {
-    const Route *route = nullptr; // null: `why_not`
-    std::string model, pattern = "other";
+    const Route *route = nullptr;                  // null: `why_not`
+    std::string model, pattern = "other", methods; // methods: that the path takes, if this is another one
     std::optional<Response> why_not;
 };
 
 Api::Found Api::find(const Request &request) {
     const std::string method = request.method == "HEAD" ? "GET" : request.method;
     Found out;
-    std::string allowed;
     for (const Route &route : routes()) {
         const std::optional<std::string> model = match(route.pattern, request.path);
         if (!model) continue;
@@ -117,15 +116,15 @@ Api::Found Api::find(const Request &request) {
         out.model = *model;
         out.route = &route;
         if (method == route.method) return out;
-        allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+        out.methods += (out.methods.empty() ? "" : ", ") + std::string(route.method);
     }
     out.route = nullptr;
-    if (allowed.empty()) {
+    if (out.methods.empty()) {
         out.why_not =
             refusal(request.path, 404, "there is no " + request.path + " here; / and docs/serving.md say what is");
     } else {
-        out.why_not = refusal(request.path, 405, request.path + " takes " + allowed + ", not " + request.method);
-        out.why_not->headers["Allow"] = allowed;
+        out.why_not = refusal(request.path, 405, request.path + " takes " + out.methods + ", not " + request.method);
+        out.why_not->headers["Allow"] = out.methods;
     }
     return out;
 }
@@ -135,6 +134,8 @@ std::optional<Response> Api::at_once(const Request &head) {
     const Found found = find(head);
     std::optional<Response> out = found.why_not;
     try {
+        if (origins_.is_preflight(head)) admit_page(head);
+        if (origins_.is_preflight(head) && !found.methods.empty()) out = Origins::preflight(found.methods);
         if (found.route != nullptr) admit(head, *found.route);
         if (found.route != nullptr) found.route->expect_size(announced_size(head));
         if (found.route != nullptr && found.route->cost == Route::Cost::work) gate_.expect_place();
@@ -143,7 +144,9 @@ std::optional<Response> Api::at_once(const Request &head) {
     } catch (const std::exception &why) {
         out = refusal(head.path, why, told(why));
     }
-    if (out) metrics_.request(found.pattern, out->status, Clock::now() - began);
+    if (!out) return out;
+    origins_.add_headers(head, *out);
+    metrics_.request(found.pattern, out->status, Clock::now() - began);
     return out;
 }
 
@@ -159,6 +162,7 @@ Response Api::answer(const Request &request) {
     } catch (const std::exception &why) {
         out = refusal(request.path, why, told(why));
     }
+    origins_.add_headers(request, out);
     const auto record = [this, began, pattern = found.pattern, status = out.status] {
         metrics_.request(pattern, status, Clock::now() - began);
     };
@@ -196,16 +200,21 @@ Response Api::refuse(const std::string &path, int status, const std::string &why
 }
 
 // Pages of other sites must not use the server through the browser of somebody who may.
-void Api::admit(const Request &request, const Route &route) const {
-    const std::string host = request.header("host"), origin = request.header("origin");
+void Api::admit_page(const Request &request) const {
+    const std::string host = request.header("host");
     if (options_.local && !host.empty()) {
         const std::string_view name = without_port(host);
         if (name != "localhost" && name != "127.0.0.1" && name != "::1")
             throw Refusal(403, "this server is for its own machine, not for '" + host +
                                    "'; --host lets others connect to it");
     }
-    if (!origin.empty() && origin != "http://" + host && origin != "https://" + host)
-        throw Refusal(403, "pages of " + origin + " may not use this server");
+    if (!origins_.admits(request))
+        throw Refusal(403, "pages of " + request.header("origin") +
+                               " may not use this server, unless --allow-origin lets them");
+}
+
+void Api::admit(const Request &request, const Route &route) const {
+    admit_page(request);
     if (route.door == Route::Door::open || options_.keys.empty()) return;
     const std::string given = key_of(request);
     const bool right =

@@ -7,6 +7,7 @@
 #include "gate.hpp"
 #include "http.hpp"
 #include "metrics.hpp"
+#include "origins.hpp"
 #include "rerank_request.hpp"
 
 #include "base/json.hpp"
@@ -29,6 +30,7 @@ struct AnswerRequest;
 
 struct ApiOptions {
     std::vector<std::string> keys;     // any of them opens the door; none: it is open
+    std::vector<std::string> origins;  // of pages that may use the server: Origins
     bool local = true;                 // only this machine can connect
     size_t most = 256;                 // requests that wait or run
     size_t bodies = size_t{256} << 20; // bytes of a response of /infer, with the outputs that it is made of
@@ -42,7 +44,8 @@ struct ApiOptions {
 
 class Api {
   public:
-    Api(ApiOptions options, Device device) : options_(std::move(options)), device_(std::move(device)) {}
+    Api(ApiOptions options, Device device)
+        : options_(std::move(options)), device_(std::move(device)), origins_(options_.origins) {}
 
     // Models are added before the first request.
     const Engine &add(const std::string &name, const Runtime &runtime, const Model &model,
@@ -75,7 +78,8 @@ class Api {
     struct Found;
     [[nodiscard]] static Found find(const Request &request);
     [[nodiscard]] Owner owner_of(const Request &request);
-    // Throws Refusal if this client may not ask this.
+    // Throw Refusal if this client, or the page that asks through it, may not ask this.
+    void admit_page(const Request &request) const;
     void admit(const Request &request, const Route &route) const;
 
     // read(json), when there is memory for it: values of JSON take many times the bytes that they are written with.
@@ -164,6 +168,7 @@ class Api {
 
     const ApiOptions options_;
     const Device device_;
+    const Origins origins_;
     const std::time_t began_ = std::time(nullptr);
     std::atomic<uint64_t> requests_ = 0;
     Metrics metrics_;

@@ -14,6 +14,7 @@ class HttpApi : public Server {
   public:
     HttpApi(const ServerOptions &options, const Runtime &runtime, const Device &device)
         : options_(options), runtime_(runtime), api_({.keys = options.keys,
+                                                      .origins = options.origins,
                                                       .local = is_local(options.host),
                                                       .most = options.queue,
                                                       .bodies = options.bodies,

@@ -6,6 +6,7 @@ import http.client
 import json
 import pathlib
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -49,6 +50,74 @@ class Misuse(unittest.TestCase):
         self.assertEqual(self.server.post("/v1/embeddings", body, Origin="http://evil.example")[0], 403)
         self.assertEqual(self.server.post("/v1/embeddings", body, Host="evil.example")[0], 403)
         self.assertEqual(self.server.post("/v1/embeddings", body, Origin=self.server.url)[0], 200)
+
+
+class OtherSites(unittest.TestCase):
+    """Pages of sites that --allow-origin names."""
+    body = {"model": "sentences", "input": "w3"}
+    preflight = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server_of(cls, lamina, [sentences], "--api-key", "first", "--allow-origin", "https://one.example",
+                               "--allow-origin", "http://two.example:81")
+
+    def ask(self, origin, key="first", path="/v1/embeddings", **more):
+        return self.server.post(path, self.body, Origin=origin, Authorization=f"Bearer {key}", **more)
+
+    def test_may_use_it_with_a_key_and_read_what_it_says(self):
+        for origin in ["https://one.example", "http://two.example:81"]:
+            for key, path, status in [("first", "/v1/embeddings", 200), ("second", "/v1/embeddings", 401),
+                                      ("first", "/v1/nothing", 404), ("first", "/v1/rerank", 400)]:
+                found, headers, _ = self.ask(origin, key, path)
+                self.assertEqual(found, status)
+                self.assertEqual((headers["Access-Control-Allow-Origin"], headers["Vary"]), (origin, "Origin"))
+                self.assertIsNone(headers["Access-Control-Allow-Credentials"])
+
+    def test_are_told_what_they_may_ask_without_a_key(self):
+        from_one = {"Origin": "https://one.example", **self.preflight}
+        found, headers, text = self.server.ask("OPTIONS", "/v1/embeddings", headers=from_one)
+        self.assertEqual((found, text), (200, b""))
+        self.assertEqual((headers["Access-Control-Allow-Origin"], headers["Access-Control-Allow-Methods"]),
+                         ("https://one.example", "POST"))
+        allowed = headers["Access-Control-Allow-Headers"].lower().split(", ")
+        self.assertLessEqual({"authorization", "content-type", "x-api-key", "anthropic-version"}, set(allowed))
+        self.assertGreater(int(headers["Access-Control-Max-Age"]), 0)
+        other = self.server.ask("OPTIONS", "/v1/nothing", headers=from_one)
+        self.assertEqual((other[0], other[1]["Access-Control-Allow-Origin"]), (404, "https://one.example"))
+
+    def test_that_are_not_named_are_refused(self):
+        for origin in ["https://evil.example", "http://one.example", "https://one.example:444", "https://one.example.evil",
+                       "null", "*"]:
+            for status, headers, _ in [self.ask(origin), self.server.ask("OPTIONS", "/v1/embeddings",
+                                                                         headers={"Origin": origin, **self.preflight})]:
+                self.assertEqual((status, headers["Access-Control-Allow-Origin"], headers["Vary"]), (403, None, "Origin"))
+        status, headers, _ = self.ask(self.server.url) # its own
+        self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (200, None))
+        self.assertEqual(self.ask("https://one.example", Host="evil.example")[0], 403)
+
+    def test_may_be_all(self):
+        with Server(lamina, [sentences], "--allow-origin", "*") as server:
+            status, headers, _ = server.post("/v1/embeddings", self.body, Origin="https://any.example")
+            self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (200, "*"))
+            status, headers, _ = server.ask("OPTIONS", "/props", headers={"Origin": "null", **self.preflight})
+            self.assertEqual((status, headers["Access-Control-Allow-Methods"]), (200, "GET"))
+            self.assertEqual(server.ask("OPTIONS", "/props")[0], 405) # no page asks
+
+    def test_are_refused_without_the_option(self):
+        with Server(lamina, [sentences]) as server:
+            headers = {"Origin": "https://one.example", **self.preflight}
+            status, headers, _ = server.ask("OPTIONS", "/v1/embeddings", headers=headers)
+            self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (405, None))
+
+    def test_have_names_that_browsers_send(self):
+        for wrong in ["one.example", "https://one.example/", "https://One.example", "null", "https://*.example", "://x",
+                      "https://"]:
+            done = subprocess.run([lamina, "serve", sentences, "--allow-origin", wrong, "--device", "cpu"],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, wrong)
+            self.assertIn(f"--allow-origin: expected *, or an origin in lower case and without a path, such as "
+                          f"https://app.example:8443; found '{wrong}'", done.stderr)
 
 
 class Keys(unittest.TestCase):

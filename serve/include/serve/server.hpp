@@ -22,6 +22,7 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     int port = 8000;                        // 0: any that is free
     std::vector<std::string> keys;          // of clients; none: no key is needed
+    std::vector<std::string> origins;       // of pages that may use the server: "https://app.example"; "*": any
     size_t queue = 256;                     // requests that wait or run
     size_t connections = 1024;              // open at a time
     size_t connections_of_address = 512;    // of them, with the same address
