@@ -134,6 +134,9 @@ class Api {
     [[nodiscard]] Response detokenize_ids(const Call &call);
     [[nodiscard]] Response apply_template(const Call &call);
 
+    // ---- In props_api.cpp ----
+    [[nodiscard]] Response show_props(const Call &call);
+
     // ---- In transcription_api.cpp ----
     [[nodiscard]] Response transcriptions(const Call &call);
 

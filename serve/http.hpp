@@ -17,7 +17,8 @@ struct Request {
     std::string method, path;
     std::map<std::string, std::string, std::less<>> headers{}; // names in lower case
     std::string body{};
-    std::string address{};                             // of the client, or its network
+    std::string address{}; // of the client, or its network
+    std::map<std::string, std::string, std::less<>> query{};
     std::function<bool()> left = [] { return false; }; // whether the client has closed the connection
 
     // The value, or "".

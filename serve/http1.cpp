@@ -146,6 +146,7 @@ struct RequestReader::Parts {
     [[nodiscard]] Request head() const {
         const auto &message = parser->get();
         Request out{std::string(view(message.method_string())), path_of(view(message.target()))};
+        out.query = query_of(view(message.target()));
         size_t count = 0;
         for (const auto &each : message) {
             if (++count > most_headers) refuse_head(false);
@@ -238,23 +239,45 @@ std::string chunk(std::string_view piece) {
     return std::string(std::begin(size), end).append("\r\n").append(piece).append("\r\n");
 }
 
+namespace {
+
+// "a b" of "a%20b"
+std::string decoded(std::string_view text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        unsigned char code = 0;
+        const char *digits = text.data() + i + 1;
+        if (text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+            out += static_cast<char>(code);
+            i += 2;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
+} // namespace
+
 std::string path_of(std::string_view target) {
     if (const size_t scheme = target.find("://"); !target.starts_with('/') && scheme != std::string_view::npos) {
         const size_t slash = target.find('/', scheme + 3);
         target = slash == std::string_view::npos ? "/" : target.substr(slash);
     }
-    target = target.substr(0, target.find_first_of("?#"));
-    std::string out;
-    for (size_t i = 0; i < target.size(); ++i) {
-        unsigned char code = 0;
-        const char *digits = target.data() + i + 1;
-        if (target[i] == '%' && i + 2 < target.size() &&
-            std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
-            out += static_cast<char>(code);
-            i += 2;
-        } else {
-            out += target[i];
-        }
+    return decoded(target.substr(0, target.find_first_of("?#")));
+}
+
+std::map<std::string, std::string, std::less<>> query_of(std::string_view target) {
+    target = target.substr(0, target.find('#'));
+    const size_t mark = target.find('?');
+    std::map<std::string, std::string, std::less<>> out;
+    for (std::string_view rest = mark == std::string_view::npos ? "" : target.substr(mark + 1); !rest.empty();) {
+        std::string pair(rest.substr(0, rest.find('&')));
+        rest.remove_prefix(std::min(pair.size() + 1, rest.size()));
+        std::ranges::replace(pair, '+', ' ');
+        const size_t equals = pair.find('=');
+        out.emplace(decoded(pair.substr(0, equals)),
+                    equals == std::string::npos ? "" : decoded(pair.substr(equals + 1)));
     }
     return out;
 }

@@ -4,6 +4,7 @@
 #include "http.hpp"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,5 +56,7 @@ inline constexpr std::string_view last_chunk = "0\r\n\r\n", go_on_sending = "HTT
 
 // "/v1/models/a b" of "/v1/models/a%20b?c=d" and of "http://host/v1/models/a%20b".
 [[nodiscard]] std::string path_of(std::string_view target);
+// {"c", "d e"} of "/v1/models?c=d+e". Of two with the same name the first counts.
+[[nodiscard]] std::map<std::string, std::string, std::less<>> query_of(std::string_view target);
 
 } // namespace lamina::serve

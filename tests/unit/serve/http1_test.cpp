@@ -6,6 +6,7 @@
 #include "serve/refusal.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 using namespace lamina;
@@ -94,6 +95,9 @@ TEST_CASE("paths are decoded once, and only where they are coded") {
     CHECK(path_of("http://host") == "/");
     CHECK(path_of("/a#b") == "/a");
     CHECK(path_of("*") == "*");
+    using Query = std::map<std::string, std::string, std::less<>>;
+    CHECK(query_of("/a") == Query{});
+    CHECK(query_of("http://host/a?b=c%26+d&e&b=f#?g=h") == Query{{"b", "c& d"}, {"e", ""}});
 }
 
 TEST_CASE("forms are read as clients send them") {
