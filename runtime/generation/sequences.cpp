@@ -14,6 +14,8 @@ constexpr int32_t filler = 0; // any id: nothing comes of rows and positions tha
 constexpr float suppressing =
     -1e30F; // added to the scores of suppressed tokens; finite, as Vulkan promises no infinity
 
+bool is_kept(std::span<const int32_t> tokens) { return tokens.data() != nullptr; }
+
 } // namespace
 
 plan::GraphShapes decode_shapes(const model::Generation &model, const TensorMap &given, size_t rows, size_t length,
@@ -86,7 +88,7 @@ void Sequences::fill(Tokens tokens) {
         // A block may be longer than what is left of the tokens, but not than what is left of the positions.
         size_t most = longest_block;
         for (size_t r = 0; r < tokens.size(); ++r)
-            if (!tokens[r].empty()) most = std::min(most, shape_.positions - taken_[r].size());
+            if (is_kept(tokens[r])) most = std::min(most, shape_.positions - taken_[r].size());
         const size_t left = longest - 1 - first, whole = std::bit_floor(left);
         const bool filled_up = left - whole > whole / 2; // rather than one more block: a quarter of it is filler
         const size_t length = std::min(filled_up ? 2 * whole : whole, std::bit_floor(most));
@@ -135,11 +137,11 @@ void Sequences::run_whole(Tokens tokens) {
     run(); // from position 0
 }
 
-// How many tokens the longest row has of those that take more.
+// How many tokens the longest row has of those that lose none.
 size_t Sequences::longest_of(Tokens tokens) const {
     size_t longest = 0;
     for (size_t r = 0; r < tokens.size(); ++r)
-        if (!tokens[r].empty()) longest = std::max(longest, taken_[r].size());
+        if (is_kept(tokens[r])) longest = std::max(longest, taken_[r].size());
     return longest;
 }
 

@@ -17,7 +17,9 @@ namespace lamina::generation {
 inline constexpr size_t longest_block = 256;  // tokens of a prompt that go through a program at once
 inline constexpr size_t first_capacity = 256; // of caches, in tokens; they grow when they are full
 
-using Tokens = std::span<const std::span<const int32_t>>; // of each row; none: the row rests
+// Of each row; none: the row rests. What a row has that rests is kept if its span has a pointer, like that of a text
+// whose turn it is not; of others, the last tokens may be lost.
+using Tokens = std::span<const std::span<const int32_t>>;
 
 // Only the first rows are computed, as many as a step has tokens for: there is a program for each power of two.
 class Sequences {

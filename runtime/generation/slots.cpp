@@ -216,8 +216,9 @@ bool Slots::writes_beside() const {
     return false;
 }
 
-// Texts that are being written do not wait long for prompts: a step reads a part of the next one, if it is its turn,
-// and one token of each of the others. Short ones are read whole as far as they are no more than such a part together.
+// Texts that are being written do not wait long for prompts: a step reads a part of the next one, if it is its turn, and
+// one token of each of the others. Short ones are read whole as far as they are no more than such a part together; the
+// others rest.
 void Slots::divide_prompts() {
     reading_.assign(slots_.size(), false);
     read_ = 0;
@@ -234,8 +235,8 @@ void Slots::divide_prompts() {
         const size_t left = room - read_;
         if (left > 1) share(i);
         const size_t all = tokens_[i * shape_.beams].size();
-        const size_t now = left == part ? std::min(all, left) : all <= left ? all : 1;
-        read_ += now == 1 ? 0 : now;
+        const size_t now = left == part ? std::min(all, left) : all <= std::max<size_t>(left, 1) ? all : 0;
+        read_ += now <= 1 ? 0 : now;
         reading_[i] = now < all;
         for (size_t b = 0; b < shape_.beams; ++b) {
             auto &tokens = tokens_[i * shape_.beams + b];
