@@ -7,7 +7,7 @@ namespace lamina::generation {
 namespace {
 
 constexpr size_t first_part = 32;      // tokens, of which is learned how long they take
-constexpr size_t rarely = 20;          // steps of others between two parts that keep them waiting
+constexpr size_t rarely = 24;          // steps of others between two parts that keep them waiting
 constexpr double share_of_step = 0.75; // of a step's time, that a part may take with each
 
 // One that took much longer, perhaps because the machine did something else, counts as one that took twice as long.

@@ -73,10 +73,10 @@ TEST_CASE("pace: follows how long steps take, and does not believe one that is f
     (void)read(fast, 2000, pace);
     CHECK(pace.part(true) >= 64);
     (void)read(slow, 4000, pace);
-    for (int i = 0; i < 20; ++i) (void)pace.part(true);
-    const size_t usual = pace.part(true);
+    size_t usual = 0; // after a pause
+    while (usual == 0) usual = pace.part(true);
     CHECK(usual >= Pace::shortest);
-    CHECK(usual < Pace::longest + 1);
+    CHECK(usual <= Pace::longest);
     pace.took(100, 0, true);
     CHECK(pace.part(true) <= 2 * usual);
 }
