@@ -24,6 +24,7 @@ struct ServeArguments {
     std::string host = "127.0.0.1", truncation = "disabled";
     int64_t port = 8000, queue = 256, connections = 1024, connections_of_address = 512, timeout = 600,
             largest_body = 32, bodies = 256, slots = 8, context = 4096;
+    bool truncate = false;
     SessionArguments session;
 };
 
@@ -103,6 +104,7 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
             .batch = {.slots = static_cast<size_t>(arguments.slots), .length = arguments.context},
             .smaller_caches = arguments.session.cache == "auto",
             .shortens = arguments.truncation == "auto",
+            .cuts = arguments.truncate,
             .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
 }
 
@@ -190,6 +192,8 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
     app.choice("--truncation", arguments->truncation, {"auto", "disabled"},
                "what becomes of a conversation that is too long: auto leaves out its oldest turns, disabled refuses it")
         .shows_default();
+    app.flag("--truncate", arguments->truncate,
+             "cut texts that are too long for vectors, ranks or classes, unless a request says otherwise");
     app.option("--timeout", arguments->timeout, "SECONDS", "the longest that a request may take")
         .shows_default()
         .within(int64_t{1}, int64_t{86400});

@@ -148,8 +148,7 @@ bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value
 // A conversation that is to be shortened leaves room for the answer: for what it may have, or a quarter of all.
 Api::Prompts Api::prompts_of(const AnswerRequest &chat) {
     const Engine &engine = engine_called(chat.model);
-    if (!shortens(chat) || !engine.writes())
-        return {{chat_prompt(engine.model(), chat.messages, chat.variables)}};
+    if (!shortens(chat) || !engine.writes()) return {{chat_prompt(engine.model(), chat.messages, chat.variables)}};
     const auto all = static_cast<size_t>(engine.room().length);
     const size_t answer = chat.max_length ? static_cast<size_t>(*chat.max_length) : all / 4;
     const auto [prompt, left_out] =

@@ -83,6 +83,7 @@ const std::vector<Api::Route> &Api::routes() {
         {"POST", "/v1/score", &Api::score, key, work, texts},
         {"POST", "/embed", &Api::tei_embed, key, work, texts},
         {"POST", "/rerank", &Api::tei_rerank, key, work, texts},
+        {"POST", "/predict", &Api::tei_predict, key, work, texts},
         {"POST", "/tokenize", &Api::tokenize_text, key, work, texts},
         {"POST", "/detokenize", &Api::detokenize_ids, key, work, texts},
         {"POST", "/apply-template", &Api::apply_template, key, work, texts},

@@ -38,6 +38,7 @@ struct ApiOptions {
     BatchOptions batch;                // of the answers that a model writes side by side, if there is memory
     bool smaller_caches = true;        // Engine::Options
     bool shortens = false;             // conversations that are too long, unless a request says otherwise
+    bool cuts = false;                 // texts to be read that are too long, unless a request says otherwise
     std::string version;               // of Lamina
     std::function<void(const std::string &line)> log; // errors of the server itself
 };
@@ -92,8 +93,10 @@ class Api {
     [[nodiscard]] Response list_models(const Call &call);
     [[nodiscard]] Response show_model(const Call &call);
     [[nodiscard]] Response embeddings(const Call &call);
+    [[nodiscard]] bool cuts(std::optional<bool> wanted) const { return wanted.value_or(options_.cuts); }
     // (N, C), when the engine has them. `tokens`: of the texts.
-    [[nodiscard]] Tensor vectors_of(const Call &call, Engine &engine, std::vector<std::string> texts, size_t tokens);
+    [[nodiscard]] Tensor vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work,
+                                    size_t tokens);
     [[nodiscard]] std::shared_ptr<void> memory_for_json(const Tensor &vectors);
     [[nodiscard]] Json as_json(const Engine &engine) const;
 
@@ -111,6 +114,9 @@ class Api {
     [[nodiscard]] Engine &only_engine(bool (Engine::*can)() const, const std::string &what);
     [[nodiscard]] Response tei_embed(const Call &call);
     [[nodiscard]] Response tei_rerank(const Call &call);
+
+    // ---- In predict_api.cpp ----
+    [[nodiscard]] Response tei_predict(const Call &call);
 
     // ---- In answers_api.cpp ----
     struct Writing;

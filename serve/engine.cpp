@@ -24,11 +24,14 @@ std::vector<size_t> first_numbers(size_t count) {
 }
 
 // Texts of similar length are read together.
-std::vector<size_t> by_length(const std::vector<std::string> &texts) {
-    std::vector<size_t> out = first_numbers(texts.size());
-    std::ranges::stable_sort(out, {}, [&](size_t i) { return texts[i].size(); });
+template <class Length> std::vector<size_t> by_length(size_t count, const Length &length) {
+    std::vector<size_t> out = first_numbers(count);
+    std::ranges::stable_sort(out, {}, length);
     return out;
 }
+
+// Whoever asks has refused texts that are too long, or wants them to be cut.
+const ReadOptions cutting{.batch = texts_at_once, .truncate = true};
 
 bool has_chat_template(const Model &model) {
     try {
@@ -61,6 +64,8 @@ Engine::Engine(std::string name, const Runtime &runtime, const Model &model, con
           texts_at_once, [this](const auto &piece) { read(piece); }, name_, metrics_),
       rankings_(
           texts_at_once, [this](const auto &piece) { rank(piece); }, name_, metrics_),
+      classified_(
+          texts_at_once, [this](const auto &piece) { classify(piece); }, name_, metrics_),
       calls_(
           1,
           [this](const auto &piece) {
@@ -130,10 +135,23 @@ std::vector<AdmittedVariant> Engine::proved() const {
 // Each kind of work has a turn: a piece of what is read, a graph, a step of what is written, a piece of recordings.
 void Engine::run() {
     while (wait_for_work()) {
-        take_all<Embedding>([this](auto work) { texts_.add(work, by_length(work->texts)); });
+        take_all<Embedding>([this](auto work) {
+            const auto length = [&](size_t i) {
+                return work->ids.empty() ? work->texts[i].size() : work->ids[i].size();
+            };
+            texts_.add(work, by_length(work->size(), length));
+        });
         take_all<Ranking>([this](auto work) {
             work->scores.resize(work->documents.size());
-            rankings_.add(work, by_length(work->documents));
+            rankings_.add(work, by_length(work->documents.size(), [&](size_t i) { return work->documents[i].size(); }));
+        });
+        take_all<Classification>([this](auto work) {
+            work->labels.resize(work->texts.size());
+            const auto length = [&](size_t i) {
+                const Classification::Given &each = work->texts[i];
+                return each.first.size() + each.second.value_or("").size();
+            };
+            classified_.add(work, by_length(work->texts.size(), length));
         });
         take_all<Answer>([this](auto work) { writer_->add(std::move(work)); });
         take_all<GraphCall>([this](auto work) { calls_.add(work, {0}); });
@@ -143,6 +161,7 @@ void Engine::run() {
         });
         texts_.step();
         rankings_.step();
+        classified_.step();
         calls_.step();
         if (writer_) writer_->step();
         recordings_.step();
@@ -156,8 +175,8 @@ bool Engine::wait_for_work() {
         return std::apply([](const auto &...queues) { return (!queues.empty() || ...); }, waiting_);
     };
     const auto busy = [this] {
-        return !texts_.empty() || !rankings_.empty() || !calls_.empty() || !recordings_.empty() ||
-               (writer_ && !writer_->empty());
+        return !texts_.empty() || !rankings_.empty() || !classified_.empty() || !calls_.empty() ||
+               !recordings_.empty() || (writer_ && !writer_->empty());
     };
     changed_.wait(lock, [&] { return closing_ || something() || busy(); });
     return something() || busy();
@@ -174,15 +193,24 @@ template <class Kind> void Engine::take_all(const std::function<void(std::shared
 
 void Engine::read(const Pieces<Embedding>::Piece &piece) {
     std::vector<std::string> texts;
+    std::vector<std::vector<int32_t>> ids;
     for (const auto &[work, parts] : piece)
-        for (const size_t i : parts) texts.push_back(work->texts[i]);
-    const Tensor vectors = embed(session_, texts);
-    const auto width = static_cast<size_t>(vectors.shape().at(1));
-    std::span<const float> rest = vectors.f32();
+        for (const size_t i : parts)
+            if (work->ids.empty())
+                texts.push_back(work->texts[i]);
+            else
+                ids.push_back(work->ids[i]);
+    const Tensor of_texts = texts.empty() ? Tensor() : embed(session_, texts, cutting);
+    const Tensor of_ids = ids.empty() ? Tensor() : embed_ids(session_, ids, cutting);
+    const auto width = static_cast<size_t>((texts.empty() ? of_ids : of_texts).shape().at(1));
+    std::span<const float> text, id;
+    if (!texts.empty()) text = of_texts.f32();
+    if (!ids.empty()) id = of_ids.f32();
     for (const auto &[work, parts] : piece) {
         if (work->vectors.shape().empty())
             work->vectors =
-                Tensor(TensorType{DType::f32, {static_cast<int64_t>(work->texts.size()), static_cast<int64_t>(width)}});
+                Tensor(TensorType{DType::f32, {static_cast<int64_t>(work->size()), static_cast<int64_t>(width)}});
+        std::span<const float> &rest = work->ids.empty() ? text : id;
         for (const size_t i : parts) {
             std::ranges::copy(rest.first(width), work->vectors.f32().subspan(i * width).begin());
             rest = rest.subspan(width);
@@ -194,10 +222,33 @@ void Engine::rank(const Pieces<Ranking>::Piece &piece) {
     std::vector<TextPair> pairs;
     for (const auto &[work, parts] : piece)
         for (const size_t i : parts) pairs.push_back({work->query, work->documents[i]});
-    const std::vector<std::vector<LabelScore>> found = classify_pairs(session_, pairs);
+    const std::vector<std::vector<LabelScore>> found = classify_pairs(session_, pairs, cutting);
     auto next = found.begin();
     for (const auto &[work, parts] : piece)
         for (const size_t i : parts) work->scores[i] = (next++)->front().score;
+}
+
+// Texts alone and in pairs, and probabilities and other scores, each together.
+void Engine::classify(const Pieces<Classification>::Piece &piece) {
+    using Part = std::pair<Classification *, size_t>;
+    std::map<std::pair<bool, bool>, std::vector<Part>> groups; // by whether it is a pair, and raw
+    for (const auto &[work, parts] : piece)
+        for (const size_t i : parts) groups[{work->texts[i].second.has_value(), work->raw}].emplace_back(work.get(), i);
+    for (const auto &[kind, group] : groups) {
+        std::vector<std::string> texts;
+        std::vector<TextPair> pairs;
+        for (const auto &[work, i] : group) {
+            const auto &[first, second] = work->texts[i];
+            if (second)
+                pairs.push_back({first, *second});
+            else
+                texts.push_back(first);
+        }
+        ReadOptions options = cutting;
+        options.raw_scores = kind.second;
+        auto found = kind.first ? classify_pairs(session_, pairs, options) : lamina::classify(session_, texts, options);
+        for (size_t i = 0; i < group.size(); ++i) group[i].first->labels[group[i].second] = std::move(found[i]);
+    }
 }
 
 // Windows with the same options together.

@@ -23,10 +23,6 @@
 #include <tuple>
 #include <vector>
 
-namespace lamina {
-struct TokenText; // in texts.hpp
-}
-
 namespace lamina::serve {
 
 class Engine {
@@ -53,6 +49,9 @@ class Engine {
     // ---- What the model can do ----
     [[nodiscard]] bool embeds() const {
         return contents_.reading && contents_.reading->gives == TextReading::Gives::embedding;
+    }
+    [[nodiscard]] bool classifies() const {
+        return contents_.reading && contents_.reading->gives == TextReading::Gives::classes;
     }
     [[nodiscard]] bool ranks() const { return ranks_; } // it gives one score for two texts
     [[nodiscard]] bool writes() const { return contents_.generation && !contents_.generation->audio; }
@@ -88,6 +87,7 @@ class Engine {
     template <class Kind> void take_all(const std::function<void(std::shared_ptr<Kind>)> &take);
     void read(const Pieces<Embedding>::Piece &piece);
     void rank(const Pieces<Ranking>::Piece &piece);
+    void classify(const Pieces<Classification>::Piece &piece);
     void transcribe(const Pieces<Transcription>::Piece &piece);
 
     const std::string name_;
@@ -104,6 +104,7 @@ class Engine {
     // Of the thread: what it has begun.
     Pieces<Embedding> texts_;
     Pieces<Ranking> rankings_;
+    Pieces<Classification> classified_;
     Pieces<GraphCall> calls_;
     Pieces<Transcription> recordings_;
     std::optional<Writer> writer_; // if the model writes
@@ -115,7 +116,9 @@ class Engine {
     mutable std::array<Tokens, 2> tokens_;
 
     std::mutex mutex_; // guards the next two
-    std::tuple<Queue<Embedding>, Queue<Ranking>, Queue<GraphCall>, Queue<Transcription>, Queue<Answer>> waiting_;
+    std::tuple<Queue<Embedding>, Queue<Ranking>, Queue<Classification>, Queue<GraphCall>, Queue<Transcription>,
+               Queue<Answer>>
+        waiting_;
     bool closing_ = false;
     std::condition_variable changed_;
     std::thread thread_; // last, so that it sees all of the above

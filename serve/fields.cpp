@@ -48,6 +48,16 @@ std::vector<std::string> texts_of(const JsonView &value, size_t most) {
     return out;
 }
 
+std::optional<bool> truncation_of(const JsonView &request) {
+    for (const char *field : {"truncate", "truncation"})
+        if (request.has(field)) return request.at(field).boolean();
+    if (!request.has("truncate_prompt_tokens")) return std::nullopt;
+    const JsonView tokens = request.at("truncate_prompt_tokens");
+    if (tokens.integer(INT32_MIN, INT32_MAX) != -1)
+        tokens.fail("expected -1, as many tokens as the model takes, found " + tokens.description());
+    return true;
+}
+
 std::string content_of(const JsonView &message) {
     if (!message.has("content")) return "";
     const JsonView content = message.at("content");

@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ void expect_fields(const JsonView &request, const Fields &fields);
 
 // A text, or a list of texts, of at most so many.
 [[nodiscard]] std::vector<std::string> texts_of(const JsonView &value, size_t most);
+
+// Whether texts that are too long are cut, as these fields say: "truncate", "truncation", or "truncate_prompt_tokens",
+// which may be -1: to as many as the model takes. Nothing if there is none.
+[[nodiscard]] std::optional<bool> truncation_of(const JsonView &request);
 
 // What errors of other functions call a value: "request: /prompt".
 [[nodiscard]] inline std::string in_request(const JsonView &value) { return "request: " + value.place(); }

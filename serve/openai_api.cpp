@@ -65,10 +65,8 @@ Response Api::list_models(const Call &) {
 
 Response Api::show_model(const Call &call) { return {.body = as_json(engine_called(call.model)).in_one_line()}; }
 
-Tensor Api::vectors_of(const Call &call, Engine &engine, std::vector<std::string> texts, size_t tokens) {
-    const auto work = std::make_shared<Embedding>();
+Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work, size_t tokens) {
     work->owner = call.owner;
-    work->texts = std::move(texts);
     engine.submit(work);
     await(*work, call.request);
     metrics_.tokens(engine.name(), {.prompt = tokens});
@@ -86,8 +84,15 @@ Response Api::embeddings(const Call &call) {
     if (!engine.embeds())
         throw Refusal(400, request.model + " does not turn texts into vectors; /v1/models says what each model does",
                       "model");
-    const size_t tokens = tokens_in(engine.model(), request.texts, "input");
-    Tensor vectors = vectors_of(call, engine, std::move(request.texts), tokens);
+    const bool cut = cuts(request.cut);
+    const auto longest = static_cast<size_t>(engine.longest());
+    const size_t tokens = request.ids.empty()
+                              ? tokens_in(engine.model(), request.texts, "input", cut)
+                              : tokens_in(request.ids, "input", cut, engine.tokens(false).size(), longest);
+    const auto work = std::make_shared<Embedding>();
+    work->texts = std::move(request.texts);
+    work->ids = std::move(request.ids);
+    Tensor vectors = vectors_of(call, engine, work, tokens);
     if (request.width) vectors = shortened(vectors, *request.width);
     const auto memory = memory_for_json(vectors);
     return {.body = embeddings_json(request.model, vectors, request.base64, tokens)};

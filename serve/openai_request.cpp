@@ -115,6 +115,22 @@ ChatMessage message_of(const JsonView &from) {
     return {std::move(role), content_of(from)};
 }
 
+std::vector<int32_t> ids_of(const JsonView &text) {
+    std::vector<int32_t> out;
+    for (const JsonView each : text.items()) out.push_back(static_cast<int32_t>(each.integer(0, INT32_MAX)));
+    return out;
+}
+
+// The tokens of a text, or lists of those of several.
+std::vector<std::vector<int32_t>> ids_of_texts(const JsonView &input) {
+    if (!input.at(size_t{0}).is_list()) return {ids_of(input)};
+    if (const size_t found = input.items().size(); found > most_texts)
+        input.fail("expected at most " + std::to_string(most_texts) + " texts, found " + std::to_string(found));
+    std::vector<std::vector<int32_t>> out;
+    for (const JsonView each : input.items()) out.push_back(ids_of(each));
+    return out;
+}
+
 // Only what is the default anyway.
 void expect_plain_text(const JsonView &request) {
     if (!request.has("modalities")) return;
@@ -221,12 +237,18 @@ GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &
 EmbeddingRequest embedding_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"model", "input", "encoding_format", "dimensions"}, ignored, {}});
+    expect_fields(
+        request,
+        {{"model", "input", "encoding_format", "dimensions", "truncate", "truncate_prompt_tokens"}, ignored, {}});
     EmbeddingRequest out;
     out.model = request.at("model").string();
     const JsonView input = request.at("input");
-    out.texts = texts_of(input, most_texts);
-    if (out.texts.empty()) input.fail("expected at least one text");
+    if (input.is_list() && input.items().size() > 0 && !input.at(size_t{0}).is_string())
+        out.ids = ids_of_texts(input);
+    else
+        out.texts = texts_of(input, most_texts);
+    if (out.texts.empty() && out.ids.empty()) input.fail("expected at least one text");
+    out.cut = truncation_of(request);
     if (request.has("encoding_format")) {
         const JsonView format = request.at("encoding_format");
         if (format.string() != "float" && format.string() != "base64")

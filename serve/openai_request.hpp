@@ -55,8 +55,10 @@ void read_conversation(const JsonView &request, AnswerRequest &out);
 struct EmbeddingRequest {
     std::string model;
     std::vector<std::string> texts;
+    std::vector<std::vector<int32_t>> ids; // in place of texts
     bool base64 = false;
     std::optional<int64_t> width;
+    std::optional<bool> cut; // texts that are too long
 };
 [[nodiscard]] EmbeddingRequest embedding_request(std::string_view body);
 

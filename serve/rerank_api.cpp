@@ -12,7 +12,7 @@ Api::Ranked Api::ranked(const Call &call, RerankRequest request, const std::stri
                       request.model + " does not rank documents, since it does not give one score for two texts; "
                                       "/v1/models says what each model does",
                       "model");
-    const size_t tokens = tokens_of_pairs(engine.model(), request.query, request.documents, field);
+    const size_t tokens = tokens_of_pairs(engine.model(), request.query, request.documents, field, cuts(request.cut));
     const auto work = std::make_shared<Ranking>();
     work->owner = call.owner;
     work->query = request.query;

@@ -20,8 +20,7 @@ constexpr size_t longest_query = 1 << 15; // bytes: it is read again with each d
 
 constexpr std::array<std::string_view, 1> ignored_in_reranking{"user"};
 constexpr std::array neutral_in_reranking{Neutral{"max_chunks_per_doc", "null"}, Neutral{"max_tokens_per_doc", "null"},
-                                          Neutral{"rank_fields", "null"}, Neutral{"truncate", "false"},
-                                          Neutral{"truncation", "false"}};
+                                          Neutral{"rank_fields", "null"}};
 
 // A text, or an object with one.
 std::string document_at(const JsonView &value) {
@@ -45,11 +44,13 @@ Json usage_of(size_t tokens) { return {{"prompt_tokens", tokens}, {"total_tokens
 RerankRequest rerank_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(
-        request,
-        {{"model", "query", "documents", "top_n", "return_documents"}, ignored_in_reranking, neutral_in_reranking});
+    expect_fields(request, {{"model", "query", "documents", "top_n", "return_documents", "truncate", "truncation",
+                             "truncate_prompt_tokens"},
+                            ignored_in_reranking,
+                            neutral_in_reranking});
     RerankRequest out;
     out.model = request.at("model").string();
+    out.cut = truncation_of(request);
     out.query = query_of(request.at("query"));
     const JsonView documents = request.at("documents");
     if (!documents.is_list()) documents.fail("expected a list of texts, found " + documents.description());
@@ -90,9 +91,12 @@ std::string rerank_json(const RerankRequest &request, const std::vector<double> 
 RerankRequest score_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"model", "text_1", "text_2"}, ignored_in_reranking, neutral_in_reranking});
+    expect_fields(request, {{"model", "text_1", "text_2", "truncate", "truncation", "truncate_prompt_tokens"},
+                            ignored_in_reranking,
+                            neutral_in_reranking});
     RerankRequest out;
     out.model = request.at("model").string();
+    out.cut = truncation_of(request);
     out.query = query_of(request.at("text_1"));
     out.documents = texts_of(request.at("text_2"), most_documents);
     if (out.documents.empty()) request.at("text_2").fail("expected at least one text");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ struct RerankRequest {
     std::vector<std::string> documents;
     size_t most = 0; // results: those of the best documents
     bool with_documents = false;
+    std::optional<bool> cut; // texts that are too long together
 };
 // Throws Error(input), with the place in the request, for anything that is wrong or not supported.
 [[nodiscard]] RerankRequest rerank_request(std::string_view body);

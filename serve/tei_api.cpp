@@ -9,27 +9,30 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace lamina::serve {
 namespace {
 
 constexpr size_t most_inputs = 2048; // as many as texts of other requests
-constexpr std::array neutral_in_embed{Neutral{"truncate", "false"}, Neutral{"prompt_name", "null"},
-                                      Neutral{"truncation_direction", "\"Right\""}};
-constexpr std::array neutral_in_tei_rerank{Neutral{"truncate", "false"}, Neutral{"raw_scores", "false"},
+constexpr std::array neutral_in_embed{Neutral{"prompt_name", "null"}, Neutral{"truncation_direction", "\"Right\""}};
+constexpr std::array neutral_in_tei_rerank{Neutral{"raw_scores", "false"},
                                            Neutral{"truncation_direction", "\"Right\""}};
 
 struct EmbedRequest {
     std::vector<std::string> texts;
     bool normalize = true;
+    std::optional<bool> cut; // texts that are too long
 };
 
 EmbedRequest embed_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"inputs", "normalize"}, {}, neutral_in_embed});
-    EmbedRequest out{texts_of(request.at("inputs"), most_inputs)};
+    expect_fields(request, {{"inputs", "normalize", "truncate"}, {}, neutral_in_embed});
+    EmbedRequest out;
+    out.texts = texts_of(request.at("inputs"), most_inputs);
     if (out.texts.empty()) request.at("inputs").fail("expected at least one text");
+    out.cut = truncation_of(request);
     if (request.has("normalize")) out.normalize = request.at("normalize").boolean();
     return out;
 }
@@ -42,8 +45,9 @@ struct TeiRerankRequest {
 TeiRerankRequest tei_rerank_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"query", "texts", "return_text"}, {}, neutral_in_tei_rerank});
+    expect_fields(request, {{"query", "texts", "return_text", "truncate"}, {}, neutral_in_tei_rerank});
     TeiRerankRequest out;
+    out.request.cut = truncation_of(request);
     out.request.query = request.at("query").string();
     out.request.documents = texts_of(request.at("texts"), most_inputs);
     if (out.request.documents.empty()) request.at("texts").fail("expected at least one text");
@@ -77,8 +81,10 @@ Engine &Api::only_engine(bool (Engine::*can)() const, const std::string &what) {
 Response Api::tei_embed(const Call &call) {
     EmbedRequest request = parsed(call.request.body, embed_request);
     Engine &engine = only_engine(&Engine::embeds, "turn texts into vectors");
-    const size_t tokens = tokens_in(engine.model(), request.texts, "inputs");
-    const Tensor vectors = vectors_of(call, engine, std::move(request.texts), tokens);
+    const size_t tokens = tokens_in(engine.model(), request.texts, "inputs", cuts(request.cut));
+    const auto work = std::make_shared<Embedding>();
+    work->texts = std::move(request.texts);
+    const Tensor vectors = vectors_of(call, engine, work, tokens);
     const auto memory = memory_for_json(vectors);
     const auto width = static_cast<size_t>(vectors.shape()[1]);
     Json out = Json::array();

@@ -4,6 +4,8 @@
 
 #include <lamina/texts.hpp>
 
+#include <algorithm>
+
 namespace lamina::serve {
 namespace {
 
@@ -19,19 +21,38 @@ size_t tokens_of(const TextIds &texts) {
 
 } // namespace
 
-size_t tokens_in(const Model &model, const std::vector<std::string> &texts, const std::string &field) {
-    const TextIds found = tokenize(model, texts);
+size_t tokens_in(const Model &model, const std::vector<std::string> &texts, const std::string &field, bool cut) {
+    const TextIds found = tokenize(model, texts, cut);
     if (found.refused) refuse(field, texts.size() > 1 ? "/" + std::to_string(found.refused->text) : "", *found.refused);
     return tokens_of(found);
 }
 
 size_t tokens_of_pairs(const Model &model, const std::string &first, const std::vector<std::string> &seconds,
-                       const std::string &field) {
+                       const std::string &field, bool cut) {
     size_t out = 0;
     for (size_t i = 0; i < seconds.size(); ++i) { // one by one, so that the first text is held only twice
-        const TextIds found = tokenize_pairs(model, {{first, seconds[i]}});
+        const TextIds found = tokenize_pairs(model, {{first, seconds[i]}}, cut);
         if (found.refused) refuse(field, "/" + std::to_string(i), *found.refused);
         out += tokens_of(found);
+    }
+    return out;
+}
+
+size_t tokens_in(const std::vector<std::vector<int32_t>> &texts, const std::string &field, bool cut, size_t tokens,
+                 size_t longest) {
+    size_t out = 0;
+    for (size_t i = 0; i < texts.size(); ++i) {
+        const std::string item = texts.size() > 1 ? "/" + std::to_string(i) : "";
+        for (size_t k = 0; k < texts[i].size(); ++k)
+            if (static_cast<size_t>(texts[i][k]) >= tokens)
+                refuse(
+                    field, item + "/" + std::to_string(k),
+                    {0, "expected an id below " + std::to_string(tokens) + ", found " + std::to_string(texts[i][k])});
+        if (texts[i].empty()) refuse(field, item, {0, "expected at least one token"});
+        if (!cut && texts[i].size() > longest)
+            refuse(field, item,
+                   {0, std::to_string(texts[i].size()) + " tokens; expected at most " + std::to_string(longest)});
+        out += std::min(texts[i].size(), longest);
     }
     return out;
 }

@@ -7,6 +7,7 @@
 
 #include <lamina/audio.hpp>
 #include <lamina/lamina.hpp>
+#include <lamina/texts.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,9 +66,24 @@ class Work {
 
 // The kinds of work; the last member of each is the result.
 
+// In both, texts that are too long are cut: who asks has refused them before, if they are not to be.
 struct Embedding : Work {
     std::vector<std::string> texts;
-    Tensor vectors; // (N, C)
+    std::vector<std::vector<int32_t>> ids; // in place of texts
+    Tensor vectors;                        // (N, C)
+
+    [[nodiscard]] size_t size() const { return texts.size() + ids.size(); }
+};
+
+// Of texts, or of pairs of texts.
+struct Classification : Work {
+    struct Given {
+        std::string first;
+        std::optional<std::string> second;
+    };
+    std::vector<Given> texts;
+    bool raw = false; // ReadOptions::raw_scores
+    std::vector<std::vector<LabelScore>> labels;
 };
 
 struct Ranking : Work {

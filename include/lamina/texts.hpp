@@ -33,6 +33,7 @@ struct ReadOptions {
     std::optional<std::string> prompt{};
     std::optional<std::string> prompt_text{}; // what is put before each text, in place of a prompt by name
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
+    bool raw_scores = false; // true: classes have the values of the model, which are no probabilities yet
 };
 
 struct LabelScore {
@@ -99,6 +100,10 @@ struct MatchOptions {
 
 // (N, C): a vector for each text; without texts, (0, C).
 [[nodiscard]] Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
+// The same of texts that are token ids already, as token_ids() gives them: nothing is put before them. Throws
+// Error(input) for an id that is none of the model's, too.
+[[nodiscard]] Tensor embed_ids(Session &session, const std::vector<std::vector<int32_t>> &texts,
+                               const ReadOptions &options = {});
 // Scores of all labels, best first.
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
                                                             const ReadOptions &options = {});
@@ -161,11 +166,11 @@ struct TextIds {
     std::optional<RefusedText> refused;    // the first that the model cannot process
 };
 
-// The token ids of texts, with the model's default prompt before them. Throws Error(input) if the model does not take
-// text.
-[[nodiscard]] TextIds tokenize(const Model &model, const std::vector<std::string> &texts);
+// The token ids of texts, with the model's default prompt before them. `truncate`: as ReadOptions has it, for models
+// that read. Throws Error(input) if the model does not take text.
+[[nodiscard]] TextIds tokenize(const Model &model, const std::vector<std::string> &texts, bool truncate = false);
 
-[[nodiscard]] TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs);
+[[nodiscard]] TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs, bool truncate = false);
 
 // The token ids of a text of any length, without a prompt. `special`: with the tokens that the model expects around a
 // text. Of a model that takes audio, in the tokens that it writes. Throws Error(usage) for a model without tokens,

@@ -34,9 +34,9 @@ std::vector<reading::Found> read(Session &session, const std::vector<reading::Te
     return reading::read(state, texts, options);
 }
 
-std::vector<LabelScore> labels_of(Session &session, std::span<const float> row) {
+std::vector<LabelScore> labels_of(Session &session, std::span<const float> row, bool raw = false) {
     const model::Reading &model = *detail::Access::state(session).model->reading;
-    return reading::labels_of(model.labels, model.scores, row);
+    return reading::labels_of(model.labels, raw ? model::Scores::values : model.scores, row);
 }
 
 std::vector<reading::Text> both(const std::vector<TextPair> &pairs) {
@@ -49,7 +49,18 @@ std::vector<std::vector<LabelScore>> classes_of(Session &session, const std::vec
                                                 const ReadOptions &options) {
     std::vector<std::vector<LabelScore>> out;
     for (const reading::Found &each : read(session, texts, options, Gives::classes, "classes of texts"))
-        out.push_back(labels_of(session, each.values));
+        out.push_back(labels_of(session, each.values, options.raw_scores));
+    return out;
+}
+
+// (N, C)
+Tensor vectors_of(Session &session, const std::vector<reading::Found> &found) {
+    const detail::SessionState &state = detail::Access::state(session);
+    const int64_t width = found.empty() ? reading::shape_of_output(*state.model, *state.runtime->plugins, 1, 1).back()
+                                        : static_cast<int64_t>(found.front().values.size());
+    Tensor out(TensorType{DType::f32, {static_cast<int64_t>(found.size()), width}});
+    for (size_t i = 0; i < found.size(); ++i)
+        std::ranges::copy(found[i].values, out.f32().begin() + static_cast<std::ptrdiff_t>(i) * width);
     return out;
 }
 
@@ -86,14 +97,13 @@ size_t entailment_of(const model::Model &model) {
 } // namespace
 
 Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options) {
-    const auto found = read(session, reading::single(texts), options, Gives::embedding, "vectors of texts");
-    const detail::SessionState &state = detail::Access::state(session);
-    const int64_t width = found.empty() ? reading::shape_of_output(*state.model, *state.runtime->plugins, 1, 1).back()
-                                        : static_cast<int64_t>(found.front().values.size());
-    Tensor out(TensorType{DType::f32, {static_cast<int64_t>(texts.size()), width}});
-    for (size_t i = 0; i < found.size(); ++i)
-        std::ranges::copy(found[i].values, out.f32().begin() + static_cast<std::ptrdiff_t>(i) * width);
-    return out;
+    return vectors_of(session, read(session, reading::single(texts), options, Gives::embedding, "vectors of texts"));
+}
+
+Tensor embed_ids(Session &session, const std::vector<std::vector<int32_t>> &texts, const ReadOptions &options) {
+    detail::SessionState &state = checked(session, Gives::embedding, "vectors of texts");
+    const std::scoped_lock turn(state.turn);
+    return vectors_of(session, reading::read_ids(state, texts, options));
 }
 
 std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
@@ -176,14 +186,14 @@ GenerateOptions suggested_options(const Model &model) {
     return out;
 }
 
-TextIds tokenize(const Model &model, const std::vector<std::string> &texts) {
+TextIds tokenize(const Model &model, const std::vector<std::string> &texts, bool truncate) {
     const model::Model &content = *detail::Access::model(model);
-    if (content.reading) return reading::tokenize(content, reading::single(texts));
+    if (content.reading) return reading::tokenize(content, reading::single(texts), truncate);
     return generation::read_texts(content, *detail::Access::plugins(model), texts);
 }
 
-TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs) {
-    return reading::tokenize(*detail::Access::model(model), both(pairs));
+TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs, bool truncate) {
+    return reading::tokenize(*detail::Access::model(model), both(pairs), truncate);
 }
 
 std::vector<int32_t> token_ids(const Model &model, const std::string &text, bool special) {

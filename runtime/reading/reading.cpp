@@ -88,20 +88,44 @@ Encoding encode(const model::Reading &model, const Text &text, const Prompt &pro
     return out;
 }
 
-std::vector<Encoding> encode(const model::Reading &model, const std::vector<Text> &texts, const Prompt &prompt,
-                             bool shorten) {
+// `encoded`: of a text. `uncounted`: as why_not() has it.
+template <class Given>
+std::vector<Encoding> encode_all(const model::Reading &model, const std::vector<Given> &texts, size_t uncounted,
+                                 const std::function<Encoding(const Given &text)> &encoded) {
     std::vector<Encoding> out;
     for (size_t i = 0; i < texts.size(); ++i) {
         const auto refuse = [&](const std::string &why) {
             throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
         };
         try {
-            out.push_back(encode(model, texts[i], prompt, shorten));
-        } catch (const Error &e) { // it is not UTF-8
+            out.push_back(encoded(texts[i]));
+        } catch (const Error &e) { // it is not UTF-8, or has other ids
             refuse(e.what());
         }
-        const std::string why = why_not(out.back(), static_cast<size_t>(model.longest), prompt.uncounted);
+        const std::string why = why_not(out.back(), static_cast<size_t>(model.longest), uncounted);
         if (!why.empty()) refuse(why);
+    }
+    return out;
+}
+
+std::vector<Encoding> encode(const model::Reading &model, const std::vector<Text> &texts, const Prompt &prompt,
+                             bool shorten) {
+    return encode_all<Text>(model, texts, prompt.uncounted,
+                            [&](const Text &text) { return encode(model, text, prompt, shorten); });
+}
+
+Encoding encoding_of(const Tokenizer &tokenizer, const std::vector<int32_t> &ids) {
+    Encoding out;
+    for (const int32_t id : ids) {
+        if (id < 0 || static_cast<size_t>(id) >= tokenizer.size())
+            throw Error(ErrorCode::input, "token " + std::to_string(out.size() + 1) + ": expected an id from 0 to " +
+                                              std::to_string(tokenizer.size() - 1) + ", found " + std::to_string(id));
+        out.ids.push_back(id);
+        out.tokens.emplace_back();
+        out.offsets.emplace_back();
+        out.types.push_back(0);
+        out.special.push_back(tokenizer.is_special(id));
+        out.words.push_back(-1);
     }
     return out;
 }
@@ -208,6 +232,19 @@ std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &
                options.progress);
 }
 
+std::vector<Found> read_ids(detail::SessionState &session, const std::vector<std::vector<int32_t>> &texts,
+                            const ReadOptions &options) {
+    const model::Reading &model = reading_of(*session.model);
+    const auto longest = static_cast<size_t>(model.longest);
+    auto encodings = encode_all<std::vector<int32_t>>(model, texts, 0, [&](const std::vector<int32_t> &ids) {
+        Encoding out = encoding_of(model.tokenizer, ids);
+        if (options.truncate)
+            truncate(out, longest, static_cast<size_t>(std::ranges::count(out.special, false)), model.cut);
+        return out;
+    });
+    return run(session, std::move(encodings), 0, options.batch, options.progress);
+}
+
 std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t uncounted, size_t most,
                        const std::function<void(size_t done, size_t all)> &progress) {
     const model::Reading &model = reading_of(*session.model);
@@ -237,7 +274,7 @@ std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> enco
     return out;
 }
 
-TextIds tokenize(const model::Model &model, const std::vector<Text> &texts) {
+TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, bool shorten) {
     const model::Reading &reading = reading_of(model);
     const Prompt prompt = prompt_of(reading, std::nullopt);
     TextIds out;
@@ -245,7 +282,7 @@ TextIds tokenize(const model::Model &model, const std::vector<Text> &texts) {
         Encoding encoding;
         std::string why;
         try {
-            encoding = encode(reading, text, prompt, false);
+            encoding = encode(reading, text, prompt, shorten);
             why = why_not(encoding, static_cast<size_t>(reading.longest), prompt.uncounted);
         } catch (const Error &e) { // it is not UTF-8
             why = e.what();

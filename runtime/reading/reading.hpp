@@ -47,8 +47,13 @@ struct Found {
 [[nodiscard]] std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &texts,
                                       const ReadOptions &options);
 
-// The token ids of texts, with the special ones.
-[[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<Text> &texts);
+// The same of texts that are token ids, with the special ones and without a prompt. Throws Error(input) for other ids,
+// too.
+[[nodiscard]] std::vector<Found> read_ids(detail::SessionState &session, const std::vector<std::vector<int32_t>> &texts,
+                                          const ReadOptions &options);
+
+// The token ids of texts, with the special ones. `shorten`: those of a text that is too long are cut.
+[[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, bool shorten);
 
 // Token ids (B, T), lengths (B), and what else the graph takes.
 [[nodiscard]] plan::GraphShapes shapes_of(const model::Reading &reading, int64_t batch, int64_t length);

@@ -65,6 +65,25 @@ TEST_CASE("texts: sentence vectors are the same as from token ids, in any batch"
     std::vector<int32_t> ids(32, 4);
     ids[0] = 1, ids[1] = 3, ids[31] = 2;
     check_close(cut.f32(), alone(session, ids, "embedding").f32());
+    CHECK(tokenize(test::runtime().load(model.path()), {longer}, true).ids == std::vector<std::vector<int32_t>>{ids});
+}
+
+TEST_CASE("texts: vectors of token ids are those of the texts that they are of; other ids are refused") {
+    const WithTokenizer model("sentences");
+    Session session = model.session();
+    const Tensor vectors = embed(session, {"w7 w9", "w5"});
+    check_close(embed_ids(session, {{1, 7, 9, 2}, {1, 5, 2}}).f32(), vectors.f32());
+    CHECK(embed_ids(session, {}).shape() == Shape{0, 36});
+    std::vector<int32_t> many(40, 4);
+    const auto refusal = [&](const std::vector<std::vector<int32_t>> &ids) {
+        return message_of([&] { (void)embed_ids(session, ids); });
+    };
+    CHECK_THAT(refusal({{5}, many}), contains("text 2: 40 tokens; expected at most 32"));
+    CHECK_THAT(refusal({{5}, {}}), contains("text 2: no tokens"));
+    CHECK_THAT(refusal({{5, 53}}), contains("text 1: token 2: expected an id from 0 to 52, found 53"));
+    CHECK_THAT(refusal({{-1}}), contains("text 1: token 1: expected an id from 0 to 52, found -1"));
+    const Tensor cut = embed_ids(session, {many}, {.truncate = true});
+    check_close(cut.f32(), embed_ids(session, {std::vector<int32_t>(32, 4)}).f32());
 }
 
 TEST_CASE("texts: those that are too long are cut on the side that the tokenizer's files name") {
@@ -121,6 +140,9 @@ TEST_CASE("texts: classes have the config's labels, with softmax, sigmoid or pla
     CHECK(std::ranges::is_sorted(found, std::ranges::greater{}, &LabelScore::score));
     const auto best = std::ranges::max_element(logits.f32()) - logits.f32().begin();
     CHECK(found.front().label == std::array{"dull", "fine", "odd"}[static_cast<size_t>(best)]);
+    const auto raw = classify(session, {"w7 w9"}, {.raw_scores = true}).front();
+    CHECK(raw.front().label == found.front().label);
+    CHECK_THAT(raw.front().score, matchers::within_abs(logits.f32()[static_cast<size_t>(best)], 1e-5));
 
     json several = names;
     several["problem_type"] = "multi_label_classification";

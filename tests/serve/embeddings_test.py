@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from server import lamina_json, repository, server_of, with_words
+from server import Server, lamina_json, repository, server_of, with_words
 
 lamina = sys.argv.pop(1)
 folder = tempfile.TemporaryDirectory()
@@ -60,12 +60,53 @@ class Embeddings(unittest.TestCase):
                     self.assertAlmostEqual(x, y, delta=1e-6)
         self.assertEqual(len(self.server.post("/embed", {"inputs": "w3"})[2]), 1)
         for body, words in [({"inputs": []}, "/inputs: expected at least one text"), ({"input": "a"}, "did you mean 'inputs'"),
-                            ({"inputs": "a", "truncate": True}, "/truncate: not supported"),
                             ({"inputs": "w3 " * 5000}, "/inputs: ")]:
             status, _, found = self.server.post("/embed", body)
             self.assertEqual(status, 400)
             self.assertIn(words, found["error"]["message"])
         self.assertIn("no model here can rank", self.server.post("/rerank", {"query": "a", "texts": ["b"]})[2]["error"]["message"])
+
+    def test_of_token_ids_are_those_of_their_texts(self):
+        ids = [self.server.post("/tokenize", {"model": "sentences", "prompt": text})[2]["tokens"] for text in texts]
+        wanted = embedding(self.server, texts)[2]
+        found = embedding(self.server, ids)[2]
+        self.assertEqual(found["usage"], wanted["usage"])
+        for a, b in zip(found["data"], wanted["data"], strict=True):
+            self.assertEqual(a["index"], b["index"])
+            for x, y in zip(a["embedding"], b["embedding"], strict=True):
+                self.assertAlmostEqual(x, y, delta=1e-6)
+        one = embedding(self.server, ids[1])[2]["data"]
+        self.assertEqual(len(one), 1)
+        for x, y in zip(one[0]["embedding"], wanted["data"][1]["embedding"], strict=True):
+            self.assertAlmostEqual(x, y, delta=1e-6)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool: # in one piece with texts
+            mixed = list(pool.map(lambda i: embedding(self.server, ids if i % 2 else texts)[2]["data"], range(16)))
+        for each in mixed:
+            for a, b in zip(each, wanted["data"], strict=True):
+                for x, y in zip(a["embedding"], b["embedding"], strict=True):
+                    self.assertAlmostEqual(x, y, delta=1e-6)
+
+    def test_of_texts_that_are_too_long_are_of_their_beginnings(self):
+        longest = self.server.post("/tokenize", {"model": "sentences", "prompt": ""})[2]["max_model_len"]
+        fits, long = "w3 w9 " * (longest // 2 - 1), "w3 w9 " * (longest // 2 - 1) + "w7 w8 " * 50
+        self.assertEqual(embedding(self.server, long)[0], 400)
+        self.assertEqual(embedding(self.server, long, truncate=False)[0], 400)
+        wanted = embedding(self.server, fits)[2]
+        ids = self.server.post("/tokenize", {"model": "sentences", "prompt": fits})[2]["tokens"]
+        for text, more in [(long, {"truncate": True}), (long, {"truncate_prompt_tokens": -1}), (fits, {"truncate": True}),
+                           (ids + [7, 8, 7], {"truncate": True})]:
+            status, _, found = embedding(self.server, text, **more)
+            self.assertEqual(status, 200, found)
+            self.assertEqual(found["usage"], {"prompt_tokens": longest, "total_tokens": longest})
+            for x, y in zip(found["data"][0]["embedding"], wanted["data"][0]["embedding"], strict=True):
+                self.assertAlmostEqual(x, y, delta=1e-6)
+        tei = self.server.post("/embed", {"inputs": long, "truncate": True})[2][0]
+        for x, y in zip(tei, wanted["data"][0]["embedding"], strict=True):
+            self.assertAlmostEqual(x, y, delta=1e-6)
+        with Server(lamina, [sentences], "--truncate") as server:
+            self.assertEqual(embedding(server, long)[2]["usage"]["prompt_tokens"], longest)
+            self.assertEqual(embedding(server, long, truncate=False)[0], 400)
+            self.assertEqual(server.post("/embed", {"inputs": long})[0], 200)
 
     def test_may_be_shorter(self):
         whole = embedding(self.server, ["w5 w7", "w3"])[2]["data"]
@@ -83,6 +124,13 @@ class Embeddings(unittest.TestCase):
                                     ({"model": "sentence"}, 404, "did you mean 'sentences'"),
                                     ({"model": "g2p"}, 400, "does not turn texts into vectors"),
                                     ({"input": ["w3", "w3 " * 5000]}, 400, "/input/1"),
+                                    ({"input": [3, 53]}, 400, "/input/1: expected an id below 53, found 53"),
+                                    ({"input": [[3], [3, 99]]}, 400, "/input/1/1: expected an id below 53, found 99"),
+                                    ({"input": [[3], []]}, 400, "/input/1: expected at least one token"),
+                                    ({"input": [3, -1]}, 400, "/input/1: expected a whole number from 0"),
+                                    ({"input": [[3], "w3"]}, 400, "/input/1: expected a list"),
+                                    ({"input": [3] * 5000}, 400, "/input: 5000 tokens; expected at most"),
+                                    ({"truncate_prompt_tokens": 5}, 400, "/truncate_prompt_tokens: expected -1"),
                                     ({"input": 5}, 400, "request: /input: expected a text"),
                                     ({"inputs": "a"}, 400, "unknown field; did you mean 'input'")]:
             with self.subTest(words):

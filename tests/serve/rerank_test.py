@@ -74,6 +74,21 @@ class Rerank(unittest.TestCase):
             self.assertEqual(found, [{"index": i, "score": self.scores[i], "text": documents[i]} for i in self.best])
             self.assertEqual(len(server.post("/rerank", asked)[2][0]), 2)
 
+    def test_documents_that_are_too_long_may_be_cut(self):
+        long = ["a fox", "fox " * 200]
+        for more in ({"truncate": True}, {"truncation": True}, {"truncate_prompt_tokens": -1}):
+            status, _, body = ask(self.server, documents=long, **more)
+            self.assertEqual(status, 200, body)
+            scores = {each["index"]: each["relevance_score"] for each in body["results"]}
+            self.assertAlmostEqual(scores[0], self.scores[1], delta=1e-6)
+            same = ask(self.server, documents=["fox " * 300], **more)[2]["results"][0]["relevance_score"]
+            self.assertAlmostEqual(scores[1], same, delta=1e-6)
+        with Server(lamina, [ranker], "--truncate") as server:
+            self.assertEqual(ask(server, documents=long)[0], 200)
+            self.assertEqual(ask(server, documents=long, truncate=False)[0], 400)
+            self.assertEqual(server.post("/rerank", {"query": query, "texts": long})[0], 200)
+            self.assertEqual(server.post("/v1/score", {"model": "ranker", "text_1": query, "text_2": long})[0], 200)
+
     def test_scores_of_regression_are_logits(self):
         words = ["w3 w9 w4", "w7", "w8 w9"]
         body = self.server.post("/v1/rerank", {"model": "logits", "query": "w5 w6", "documents": words})[2]
@@ -112,7 +127,7 @@ class Rerank(unittest.TestCase):
                 ({"documents": ["a fox", "fox " * 50]}, 400, "/documents/1: "),
                 ({"query": "fox " * 10000}, 400, "/query: expected at most 32768 bytes, found 40000"),
                 ({"top_n": 0}, 400, "/top_n: "),
-                ({"truncate": True}, 400, "/truncate: not supported"),
+                ({"truncate": "yes"}, 400, "/truncate: expected"),
                 ({"document": ["a"]}, 400, "unknown field; did you mean 'documents'")]:
             with self.subTest(words):
                 found, _, body = ask(self.server, **more)

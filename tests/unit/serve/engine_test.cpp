@@ -65,8 +65,8 @@ template <class Work> void wait(const std::shared_ptr<Work> &work) {
     REQUIRE(work->ended());
 }
 
-std::shared_ptr<Answer> answer(std::string prompt, int64_t length, Owner owner) {
-    auto out = std::make_shared<Answer>();
+std::shared_ptr<serve::Answer> answer(std::string prompt, int64_t length, Owner owner) {
+    auto out = std::make_shared<serve::Answer>();
     out->prompt = std::move(prompt);
     out->options.max_length = length;
     out->owner = owner;
@@ -114,7 +114,7 @@ TEST_CASE("a request with many prompts does not delay a later one to its end") {
     Metrics metrics;
     Engine engine("letters", runtime(), letters(), runtime().device("cpu"),
                   {.session = {}, .batch = {.slots = 2, .length = 1000}}, metrics);
-    std::vector<std::shared_ptr<Answer>> many;
+    std::vector<std::shared_ptr<serve::Answer>> many;
     for (int i = 0; i < 16; ++i) engine.submit(many.emplace_back(answer("abc", 300, {1, 1})));
     const auto later = answer("xyz", 5, {1, 2});
     engine.submit(later);

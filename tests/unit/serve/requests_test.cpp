@@ -157,7 +157,14 @@ TEST_CASE("embeddings are of one text or several, as numbers or base64") {
     CHECK(r.width == 384);
     CHECK(embedding_request(R"({"model": "m", "input": "a", "user": "u"})").texts.size() == 1);
     const auto refusal = [](const std::string &body) { return message_of([&] { (void)embedding_request(body); }); };
-    CHECK_THAT(refusal(R"({"model": "m", "input": [[1, 2]]})"), contains("/input/0: expected a text"));
+    using Ids = std::vector<std::vector<int32_t>>;
+    CHECK(embedding_request(R"({"model": "m", "input": [1, 2]})").ids == Ids{{1, 2}});
+    CHECK(embedding_request(R"({"model": "m", "input": [[1, 2], [3]]})").ids == Ids{{1, 2}, {3}});
+    CHECK_THAT(refusal(R"({"model": "m", "input": [[1, "a"]]})"), contains("/input/0/1: expected a whole number"));
+    CHECK_THAT(refusal(R"({"model": "m", "input": ["a", 1]})"), contains("/input/1: expected a text"));
+    CHECK(embedding_request(R"({"model": "m", "input": "a", "truncate": false})").cut == false);
+    CHECK(embedding_request(R"({"model": "m", "input": "a", "truncate_prompt_tokens": -1})").cut == true);
+    CHECK(embedding_request(R"({"model": "m", "input": "a"})").cut == std::nullopt);
     CHECK_THAT(refusal(R"({"model": "m", "input": []})"), contains("/input: expected at least one text"));
     CHECK_THAT(refusal(R"({"model": "m", "input": "a", "encoding_format": "hex"})"), contains("/encoding_format"));
     CHECK_THAT(refusal(R"({"model": "m", "input": "a", "dims": 3})"), contains("/dims: unknown field"));

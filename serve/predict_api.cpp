@@ -1,0 +1,99 @@
+// What answers /predict: classes of texts, in the form of Text Embeddings Inference.
+#include "fields.hpp"
+#include "route.hpp"
+#include "tokens.hpp"
+
+#include "base/json.hpp"
+
+#include <array>
+
+namespace lamina::serve {
+namespace {
+
+constexpr size_t most_predicted = 2048; // texts, as in other requests
+constexpr std::array neutral_in_predict{Neutral{"truncation_direction", "\"Right\""}};
+
+struct PredictRequest {
+    std::vector<Classification::Given> texts;
+    bool several = false; // the answer is a list for each of them
+    bool raw = false;
+    std::optional<bool> cut;
+};
+
+// ["a text"], or ["a text", "another"], which are read together.
+Classification::Given one_or_two(const JsonView &list) {
+    const size_t count = list.items().size();
+    if (count != 1 && count != 2) list.fail("expected a list of one text or two, found " + list.description());
+    Classification::Given out{std::string(list.at(size_t{0}).string()), std::nullopt};
+    if (count == 2) out.second = std::string(list.at(size_t{1}).string());
+    return out;
+}
+
+void read_inputs(const JsonView &inputs, PredictRequest &out) {
+    if (inputs.is_string()) {
+        out.texts.push_back({std::string(inputs.string()), std::nullopt});
+        return;
+    }
+    if (!inputs.is_list() || inputs.items().size() == 0)
+        inputs.fail("expected a text, a list of two that are read together, or lists of these; found " +
+                    inputs.description());
+    out.several = !inputs.at(size_t{0}).is_string();
+    if (!out.several) {
+        out.texts.push_back(one_or_two(inputs));
+        return;
+    }
+    if (const size_t found = inputs.items().size(); found > most_predicted)
+        inputs.fail("expected at most " + std::to_string(most_predicted) + " texts, found " + std::to_string(found));
+    for (const JsonView each : inputs.items()) out.texts.push_back(one_or_two(each));
+}
+
+PredictRequest predict_request(std::string_view body) {
+    const JsonText json(body, "request");
+    const JsonView request = json.root();
+    expect_fields(request, {{"inputs", "raw_scores", "truncate"}, {}, neutral_in_predict});
+    PredictRequest out;
+    read_inputs(request.at("inputs"), out);
+    if (request.has("raw_scores")) out.raw = request.at("raw_scores").boolean();
+    out.cut = truncation_of(request);
+    return out;
+}
+
+size_t tokens_in_texts(const Model &model, const PredictRequest &request, bool cut) {
+    size_t out = 0;
+    for (size_t i = 0; i < request.texts.size(); ++i) {
+        const std::string field = request.several ? "inputs/" + std::to_string(i) : "inputs";
+        const auto &[first, second] = request.texts[i];
+        out += second ? tokens_of_pairs(model, first, {*second}, field, cut) : tokens_in(model, {first}, field, cut);
+    }
+    return out;
+}
+
+Json predictions(const std::vector<LabelScore> &labels) {
+    Json out = Json::array();
+    for (const LabelScore &each : labels) out.push_back({{"score", each.score}, {"label", each.label}});
+    return out;
+}
+
+} // namespace
+
+Response Api::tei_predict(const Call &call) {
+    PredictRequest request = parsed(call.request.body, predict_request);
+    Engine &engine = only_engine(&Engine::classifies, "tell classes of texts");
+    const size_t tokens = tokens_in_texts(engine.model(), request, cuts(request.cut));
+    constexpr size_t of_label = 256; // bytes: with its name, as a result and as JSON
+    const size_t labels = std::max<size_t>(engine.contents().reading->labels.size(), 2);
+    const auto memory = answer_memory_.take(request.texts.size() * labels * of_label);
+    const auto work = std::make_shared<Classification>();
+    work->owner = call.owner;
+    work->texts = std::move(request.texts);
+    work->raw = request.raw;
+    engine.submit(work);
+    await(*work, call.request);
+    metrics_.tokens(engine.name(), {.prompt = tokens});
+    if (!request.several) return {.body = predictions(work->labels.front()).in_one_line()};
+    Json out = Json::array();
+    for (const std::vector<LabelScore> &each : work->labels) out.push_back(predictions(each));
+    return {.body = out.in_one_line()};
+}
+
+} // namespace lamina::serve
