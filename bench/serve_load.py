@@ -2,6 +2,7 @@
 """Measures how many requests `lamina serve` answers, and how long each waits, for 1, 8 and 32 clients at once.
 
     bench/serve_load.py build/bin/lamina SmolLM2-135M-Instruct.Q4_1.gguf all-MiniLM-L6-v2 [--device cpu]
+    bench/serve_load.py build/bin/lamina SmolLM2-135M-Instruct.Q4_1.gguf --system 500 [--own-systems]
 
 A client asks, waits for the answer, and asks again. Prints a table in Markdown.
 """
@@ -21,6 +22,8 @@ parser.add_argument("--device", default="cpu")
 parser.add_argument("--clients", default="1,8,32", metavar="N,...")
 parser.add_argument("--requests", type=int, default=32, help="of all clients together, for each number of clients")
 parser.add_argument("--tokens", type=int, default=32, help="of an answer")
+parser.add_argument("--system", type=int, default=0, metavar="WORDS", help="length of a system prompt")
+parser.add_argument("--own-systems", action="store_true", help="one that begins with another word in each request")
 parser.add_argument("--slots", type=int, default=8, help="answers that are written side by side")
 arguments = parser.parse_args()
 
@@ -33,6 +36,9 @@ def body_of(model, endpoint, i):
     if endpoint == "/v1/embeddings":
         return {"model": model, "input": text}
     messages = [{"role": "user", "content": text}]
+    if arguments.system > 0:
+        words = [str(i)] * arguments.own_systems + [subjects[k * k % 8] for k in range(arguments.system)]
+        messages.insert(0, {"role": "system", "content": " ".join(words)})
     return {"model": model, "messages": messages, "max_tokens": arguments.tokens, "temperature": 0}
 
 
