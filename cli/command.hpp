@@ -49,6 +49,8 @@ void note_device(const Device &device, Output &output);
 Command add_run(const Arguments &lamina, const GlobalOptions &global);
 Command add_chat(const Arguments &lamina, const GlobalOptions &global);
 Command add_serve(const Arguments &lamina, const GlobalOptions &global);
+Command add_embed(const Arguments &lamina, const GlobalOptions &global);
+Command add_search(const Arguments &lamina, const GlobalOptions &global);
 Command add_devices(const Arguments &lamina, const GlobalOptions &global);
 Command add_doctor(const Arguments &lamina, const GlobalOptions &global);
 Command add_plugins(const Arguments &lamina, const GlobalOptions &global);

@@ -43,7 +43,7 @@ std::vector<std::string> LineReader::next(size_t most) {
 void LineReader::refuse(size_t i, const std::string &why, ErrorCode code) { report(first_line_ + i, why, code); }
 
 void LineReader::report(size_t line, const std::string &why, ErrorCode code) {
-    const std::string message = "stdin, line " + std::to_string(line) + ": " + why;
+    const std::string message = name_ + ", line " + std::to_string(line) + ": " + why;
     if (on_error_ == OnError::stop) throw Error(code, message);
     print_error(message);
     ++refused_;
@@ -69,8 +69,7 @@ void LineReader::read() {
     std::array<char, 65536> block;
     const ptrdiff_t n = read_some(file_, std::as_writable_bytes(std::span(block)));
     stop_if_interrupted();
-    if (n < 0 && errno != EINTR)
-        throw Error(ErrorCode::input, std::string("cannot read stdin: ") + std::strerror(errno));
+    if (n < 0 && errno != EINTR) throw Error(ErrorCode::input, "cannot read " + name_ + ": " + std::strerror(errno));
     if (n == 0) end_ = true;
     if (n > 0) rest_.append(block.data(), static_cast<size_t>(n));
 }

@@ -6,6 +6,7 @@
 #include <lamina/error.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lamina::cli {
@@ -15,7 +16,9 @@ enum class OnError { stop, skip };
 
 class LineReader {
   public:
-    explicit LineReader(int file, OnError on_error = OnError::stop) : file_(file), on_error_(on_error) {}
+    // `name`: of the file, for messages.
+    explicit LineReader(int file, OnError on_error = OnError::stop, std::string name = "stdin")
+        : file_(file), on_error_(on_error), name_(std::move(name)) {}
 
     // Waits for a line, then returns the lines that have arrived, at most `most`, without "\n" or "\r\n", and without a
     // byte order mark before the first; none at the end. Refuses lines longer than 1 MiB. Throws Error(input) if
@@ -29,6 +32,7 @@ class LineReader {
   private:
     int file_;
     OnError on_error_;
+    std::string name_;
     size_t first_line_ = 1, refused_ = 0; // first_line_: the number of the first line that next() returned
     std::string rest_;                    // read, but not yet handed out
     size_t handed_out_ = 0;

@@ -49,13 +49,14 @@ int run(int argc, char **argv) {
     GlobalOptions global;
     add_global_options(lamina, global);
     const std::vector<Command> commands{
-        add_run(lamina, global),      add_chat(lamina, global),         add_serve(lamina, global),
-        add_compare(lamina, global),  add_check(lamina, global),        add_devices(lamina, global),
-        add_doctor(lamina, global),   add_plugins(lamina, global),      add_inspect(lamina, global),
-        add_tokenize(lamina, global), add_plot(lamina, global),         add_new_plugin(lamina, global),
-        add_new_app(lamina, global),  add_init(lamina, global),         add_convert(lamina, global),
-        add_bench(lamina, global),    add_profile(lamina, global),      add_complete(lamina, global),
-        add_manual(lamina, global),   add_open_library(lamina, global),
+        add_run(lamina, global),          add_chat(lamina, global),       add_serve(lamina, global),
+        add_embed(lamina, global),        add_search(lamina, global),     add_compare(lamina, global),
+        add_check(lamina, global),        add_devices(lamina, global),    add_doctor(lamina, global),
+        add_plugins(lamina, global),      add_inspect(lamina, global),    add_tokenize(lamina, global),
+        add_plot(lamina, global),         add_new_plugin(lamina, global), add_new_app(lamina, global),
+        add_init(lamina, global),         add_convert(lamina, global),    add_bench(lamina, global),
+        add_profile(lamina, global),      add_complete(lamina, global),   add_manual(lamina, global),
+        add_open_library(lamina, global),
     };
     if (const std::optional<int> status = line.parse(argc, argv)) return *status;
 

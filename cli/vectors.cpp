@@ -13,6 +13,8 @@ namespace {
 constexpr size_t shown_numbers = 4;  // of a vector
 constexpr size_t shown_cosines = 12; // texts in the table of pairs
 
+} // namespace
+
 double cosine(std::span<const float> a, std::span<const float> b) {
     double ab = 0, aa = 0, bb = 0;
     for (size_t i = 0; i < a.size(); ++i) {
@@ -22,8 +24,6 @@ double cosine(std::span<const float> a, std::span<const float> b) {
     }
     return ab / std::sqrt(aa * bb);
 }
-
-} // namespace
 
 std::span<const float> row_of(const Tensor &vectors, size_t i) {
     const auto width = static_cast<size_t>(vectors.shape()[1]);

@@ -14,6 +14,7 @@ namespace lamina::cli {
 
 // Row `i` of vectors (N, C).
 [[nodiscard]] std::span<const float> row_of(const Tensor &vectors, size_t i);
+[[nodiscard]] double cosine(std::span<const float> a, std::span<const float> b);
 // The first numbers of each vector. `title` is that of the column with the names.
 [[nodiscard]] std::string vectors_as_text(const std::string &title, const std::vector<std::string> &names,
                                           const Tensor &vectors, const Output &output);

@@ -22,7 +22,7 @@ size_t tokens_of(const TextIds &texts) {
 } // namespace
 
 size_t tokens_in(const Model &model, const std::vector<std::string> &texts, const std::string &field, bool cut) {
-    const TextIds found = tokenize(model, texts, cut);
+    const TextIds found = tokenize(model, texts, {.truncate = cut});
     if (found.refused) refuse(field, texts.size() > 1 ? "/" + std::to_string(found.refused->text) : "", *found.refused);
     return tokens_of(found);
 }
@@ -31,7 +31,7 @@ size_t tokens_of_pairs(const Model &model, const std::string &first, const std::
                        const std::string &field, bool cut) {
     size_t out = 0;
     for (size_t i = 0; i < seconds.size(); ++i) { // one by one, so that the first text is held only twice
-        const TextIds found = tokenize_pairs(model, {{first, seconds[i]}}, cut);
+        const TextIds found = tokenize_pairs(model, {{first, seconds[i]}}, {.truncate = cut});
         if (found.refused) refuse(field, "/" + std::to_string(i), *found.refused);
         out += tokens_of(found);
     }

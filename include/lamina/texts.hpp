@@ -166,11 +166,13 @@ struct TextIds {
     std::optional<RefusedText> refused;    // the first that the model cannot process
 };
 
-// The token ids of texts, with the model's default prompt before them. `truncate`: as ReadOptions has it, for models
-// that read. Throws Error(input) if the model does not take text.
-[[nodiscard]] TextIds tokenize(const Model &model, const std::vector<std::string> &texts, bool truncate = false);
+// The token ids of texts, with the model's default prompt before them. Of a model that reads texts, they are as
+// `options` has them: cut, or with another prompt. Throws Error(input) if the model does not take text.
+[[nodiscard]] TextIds tokenize(const Model &model, const std::vector<std::string> &texts,
+                               const ReadOptions &options = {});
 
-[[nodiscard]] TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs, bool truncate = false);
+[[nodiscard]] TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs,
+                                     const ReadOptions &options = {});
 
 // The token ids of a text of any length, without a prompt. `special`: with the tokens that the model expects around a
 // text. Of a model that takes audio, in the tokens that it writes. Throws Error(usage) for a model without tokens,

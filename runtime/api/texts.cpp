@@ -186,14 +186,14 @@ GenerateOptions suggested_options(const Model &model) {
     return out;
 }
 
-TextIds tokenize(const Model &model, const std::vector<std::string> &texts, bool truncate) {
+TextIds tokenize(const Model &model, const std::vector<std::string> &texts, const ReadOptions &options) {
     const model::Model &content = *detail::Access::model(model);
-    if (content.reading) return reading::tokenize(content, reading::single(texts), truncate);
+    if (content.reading) return reading::tokenize(content, reading::single(texts), options);
     return generation::read_texts(content, *detail::Access::plugins(model), texts);
 }
 
-TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs, bool truncate) {
-    return reading::tokenize(*detail::Access::model(model), both(pairs), truncate);
+TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs, const ReadOptions &options) {
+    return reading::tokenize(*detail::Access::model(model), both(pairs), options);
 }
 
 std::vector<int32_t> token_ids(const Model &model, const std::string &text, bool special) {

@@ -274,15 +274,15 @@ std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> enco
     return out;
 }
 
-TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, bool shorten) {
+TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, const ReadOptions &options) {
     const model::Reading &reading = reading_of(model);
-    const Prompt prompt = prompt_of(reading, std::nullopt);
+    const Prompt prompt = prompt_of(reading, options.prompt, options.prompt_text);
     TextIds out;
     for (const Text &text : texts) {
         Encoding encoding;
         std::string why;
         try {
-            encoding = encode(reading, text, prompt, shorten);
+            encoding = encode(reading, text, prompt, options.truncate);
             why = why_not(encoding, static_cast<size_t>(reading.longest), prompt.uncounted);
         } catch (const Error &e) { // it is not UTF-8
             why = e.what();

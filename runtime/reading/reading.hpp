@@ -52,8 +52,8 @@ struct Found {
 [[nodiscard]] std::vector<Found> read_ids(detail::SessionState &session, const std::vector<std::vector<int32_t>> &texts,
                                           const ReadOptions &options);
 
-// The token ids of texts, with the special ones. `shorten`: those of a text that is too long are cut.
-[[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, bool shorten);
+// The token ids of texts, with the special ones and those of the prompt.
+[[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, const ReadOptions &options);
 
 // Token ids (B, T), lengths (B), and what else the graph takes.
 [[nodiscard]] plan::GraphShapes shapes_of(const model::Reading &reading, int64_t batch, int64_t length);

@@ -121,9 +121,9 @@ TEST_CASE("an error has a line of its own, although progress was shown before it
 }
 
 TEST_CASE("help fits 80 columns") {
-    for (const std::string command :
-         {"", "run", "chat", "serve", "compare", "check", "bench", "profile", "devices", "plugins", "inspect",
-          "tokenize", "plot", "plot pe", "new-plugin", "new-app", "init", "convert"}) {
+    for (const std::string command : {"",      "run",     "chat",       "serve",   "embed",   "search",  "compare",
+                                      "check", "bench",   "profile",    "devices", "plugins", "inspect", "tokenize",
+                                      "plot",  "plot pe", "new-plugin", "new-app", "init",    "convert"}) {
         std::vector<std::string> arguments;
         if (!command.empty()) arguments.push_back(command.substr(0, command.find(' ')));
         if (command.find(' ') != std::string::npos) arguments.push_back(command.substr(command.find(' ') + 1));
