@@ -15,10 +15,11 @@ namespace {
 
 bool is_stdin(const std::filesystem::path &file) { return file == "-"; }
 
-int opened(const std::filesystem::path &file) {
+int opened(const std::filesystem::path &file, bool &ordinary) {
     if (is_stdin(file)) return standard_input;
     const OpenFile out = open_to_read(file, true);
     if (out.number < 0) throw Error(ErrorCode::input, file.string() + ": " + std::strerror(errno));
+    ordinary = out.kind == FileKind::ordinary;
     if (out.kind != FileKind::folder) return out.number;
     (void)close_file(out.number);
     throw Error(ErrorCode::input, file.string() + ": expected a file with a text on each line, found a folder");
@@ -32,7 +33,7 @@ std::string field_for(const std::filesystem::path &file, const std::string &give
 } // namespace
 
 Corpus::Corpus(const std::filesystem::path &file, const std::string &field)
-    : name_(is_stdin(file) ? "stdin" : file.string()), field_(field_for(file, field)), file_(opened(file)),
+    : name_(is_stdin(file) ? "stdin" : file.string()), field_(field_for(file, field)), file_(opened(file, ordinary_)),
       lines_(file_, OnError::stop, name_) {}
 
 Corpus::~Corpus() {
@@ -62,10 +63,9 @@ std::string Corpus::text_of(const std::string &line, size_t number) const {
     return std::string(json.root().is_string() ? json.root().string() : json.root().at(field_).string());
 }
 
-size_t count_lines(const std::filesystem::path &file) {
-    if (is_stdin(file)) return 0;
-    FileReader reader(file);
-    if (reader.rest() == 0) return 0; // a pipe can be read only once
+size_t Corpus::count_lines() const {
+    if (!ordinary_) return 0;
+    FileReader reader(name_);
     constexpr uint64_t at_once = 1 << 20;
     size_t out = 0;
     bool ended = true; // the last line

@@ -23,6 +23,8 @@ class Corpus {
     Corpus &operator=(const Corpus &) = delete;
     ~Corpus();
 
+    // All of them; 0 if that cannot be told before they are read, as of stdin.
+    [[nodiscard]] size_t count_lines() const;
     // The next ones, fewer than `count` only at the end. Throws Error(input) with the number of a line that has none.
     [[nodiscard]] std::vector<std::string> next(size_t count);
     // Throws Error(input) about text i of those that next() returned.
@@ -32,13 +34,11 @@ class Corpus {
     [[nodiscard]] std::string text_of(const std::string &line, size_t number) const;
 
     std::string name_, field_; // field_: empty if lines are texts
+    bool ordinary_ = false;    // it can be read twice
     int file_ = -1;
     LineReader lines_;
     size_t first_ = 1, read_ = 0; // first_: the number of the first line that next() returned
 };
-
-// 0 if that cannot be told before they are read, as of stdin.
-[[nodiscard]] size_t count_lines(const std::filesystem::path &file);
 
 // What is put before texts of this kind: the first of these prompts that the model has, or what `given` says. Nothing:
 // its default.

@@ -72,7 +72,10 @@ void add_vectors(PartialVectors &part, Corpus &corpus, const Model &model, Sessi
 
 int embed_lines(const EmbedOptions &options, const GlobalOptions &global, const Arguments &app, Output &output) {
     check_output_file(options.output, "--output", ".npy");
-    if (std::error_code ignored; !options.force && std::filesystem::exists(options.output, ignored))
+    std::error_code ignored;
+    if (std::filesystem::is_directory(options.output, ignored))
+        throw Error(ErrorCode::usage, "--output " + options.output.string() + ": expected a file, found a folder");
+    if (!options.force && std::filesystem::exists(options.output, ignored))
         throw Error(ErrorCode::usage, options.output.string() + " is there already; --force replaces it");
     auto corpus = std::make_unique<Corpus>(options.texts, options.field);
     const Runtime runtime(global.runtime(output));
@@ -96,7 +99,7 @@ int embed_lines(const EmbedOptions &options, const GlobalOptions &global, const 
     }
     const size_t resumed = part.rows();
     if (resumed > 0) output.note("going on after line " + std::to_string(resumed) + ", where an earlier run ended");
-    add_vectors(part, *corpus, model, session, reading, count_lines(options.texts), output);
+    add_vectors(part, *corpus, model, session, reading, corpus->count_lines(), output);
     output.clear_progress();
     if (part.rows() == 0)
         throw Error(ErrorCode::input, options.texts.string() + ": expected a text on each line, found none");

@@ -9,8 +9,10 @@
 namespace lamina::serve {
 namespace {
 
+// What the command calls an option is a field of a request.
 [[noreturn]] void refuse(const std::string &field, const std::string &item, const RefusedText &text) {
-    throw Refusal(400, "request: /" + field + item + ": " + text.why, field);
+    throw Refusal(400, "request: /" + field + item + ": " + replaced(text.why, "--truncate", R"("truncate": true)"),
+                  field);
 }
 
 size_t tokens_of(const TextIds &texts) {
@@ -51,7 +53,8 @@ size_t tokens_in(const std::vector<std::vector<int32_t>> &texts, const std::stri
         if (texts[i].empty()) refuse(field, item, {0, "expected at least one token"});
         if (!cut && texts[i].size() > longest)
             refuse(field, item,
-                   {0, std::to_string(texts[i].size()) + " tokens; expected at most " + std::to_string(longest)});
+                   {0, std::to_string(texts[i].size()) + " tokens; expected at most " + std::to_string(longest) +
+                           ": leave some out, or have them cut (--truncate)"});
         out += std::min(texts[i].size(), longest);
     }
     return out;

@@ -196,6 +196,8 @@ TEST_CASE("embed: lines that are no texts are refused with their number, and not
     CHECK_THAT(run_lamina(on_cpu({"embed", g2p(), folder.path() / "a.txt", "-o", output})).err,
                contains("does not turn texts into vectors"));
     CHECK_THAT(run_lamina({"embed", encoder, "-", "-o", "v.svg"}).err, contains("what is written is npy, not svg"));
+    CHECK_THAT(run_lamina({"embed", encoder, "-", "-o", folder.path()}).err,
+               contains("expected a file, found a folder"));
     CHECK(run_lamina({"embed", encoder, "-"}).status == 2);
 }
 

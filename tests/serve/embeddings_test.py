@@ -124,6 +124,7 @@ class Embeddings(unittest.TestCase):
                                     ({"model": "sentence"}, 404, "did you mean 'sentences'"),
                                     ({"model": "g2p"}, 400, "does not turn texts into vectors"),
                                     ({"input": ["w3", "w3 " * 5000]}, 400, "/input/1"),
+                                    ({"input": "w3 " * 5000}, 400, 'or have it cut ("truncate": true)'),
                                     ({"input": [3, 53]}, 400, "/input/1: expected an id below 53, found 53"),
                                     ({"input": [[3], [3, 99]]}, 400, "/input/1/1: expected an id below 53, found 99"),
                                     ({"input": [[3], []]}, 400, "/input/1: expected at least one token"),
