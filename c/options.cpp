@@ -48,6 +48,7 @@ Readers readers_of(GenerateOptions &out) {
         {"regex", [&](const JsonView &v) { out.grammar = Grammar::regex(v.string(), "regex"); }},
         {"grammar", [&](const JsonView &v) { out.grammar = Grammar::gbnf(v.string(), "grammar"); }},
         {"special_tokens", [&](const JsonView &v) { out.special_tokens = v.boolean(); }},
+        {"guess_ahead", [&](const JsonView &v) { out.guess_ahead = static_cast<size_t>(v.integer(0, 64)); }},
         {"reuse", [&](const JsonView &v) { out.reuse = v.boolean(); }}};
     for (const SamplingOption &option : sampling_options)
         readers[std::string(option.name)] = [&](const JsonView &v) {

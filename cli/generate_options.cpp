@@ -60,6 +60,9 @@ void add_answer_options(const Arguments &app, GenerateOptions &generate, Default
            int64_t{0}, largest_count);
     number(app, "--min-length", generate.min_length, "tokens before which an answer does not end", int64_t{0},
            largest_count);
+    number(app, "--guess-ahead", generate.guess_ahead,
+           "where a text repeats itself, guess N tokens and check them in one step, as long as that is faster",
+           size_t{0}, size_t{64});
     app.flag("--ignore-end", generate.ignore_end, "let answers go on where the model would end them");
     app.option("--stop", generate.stop, "TEXT", "end an answer before this text; may be repeated").not_empty();
 }

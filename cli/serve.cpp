@@ -23,7 +23,7 @@ struct ServeArguments {
     std::filesystem::path key_file;
     std::string host = "127.0.0.1", truncation = "disabled";
     int64_t port = 8000, queue = 256, connections = 1024, connections_of_address = 512, timeout = 600,
-            largest_body = 32, bodies = 256, slots = 8, context = 4096;
+            largest_body = 32, bodies = 256, slots = 8, context = 4096, guess_ahead = 0;
     bool truncate = false;
     SessionArguments session;
 };
@@ -104,6 +104,7 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
             .batch = {.slots = static_cast<size_t>(arguments.slots), .length = arguments.context},
             .smaller_caches = arguments.session.cache == "auto",
             .shortens = arguments.truncation == "auto",
+            .guess_ahead = static_cast<size_t>(arguments.guess_ahead),
             .cuts = arguments.truncate,
             .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
 }
@@ -189,6 +190,12 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "the most tokens of a text with its answer; 0: as many as the model has positions for")
         .shows_default()
         .within(int64_t{0}, int64_t{1 << 20});
+    app.option(
+           "--guess-ahead", arguments->guess_ahead, "N",
+           "where an answer that is written alone repeats itself, guess N tokens and check them in one step, as long "
+           "as that is faster")
+        .shows_default()
+        .within(int64_t{0}, int64_t{64});
     app.choice("--truncation", arguments->truncation, {"auto", "disabled"},
                "what becomes of a conversation that is too long: auto leaves out its oldest turns, disabled refuses it")
         .shows_default();

@@ -195,6 +195,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
         throw Refusal(400, request.model + " does not write texts; /v1/models says what each model does", "model");
     GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
     options.special_tokens = !form.chat;
+    options.guess_ahead = options_.guess_ahead;
     if (request.tools && !engine.tool_format())
         throw Refusal(400,
                       "request: /tools: the chat template of " + request.model +

@@ -38,6 +38,7 @@ struct ApiOptions {
     BatchOptions batch;                // of the answers that a model writes side by side, if there is memory
     bool smaller_caches = true;        // Engine::Options
     bool shortens = false;             // conversations that are too long, unless a request says otherwise
+    size_t guess_ahead = 0;            // GenerateOptions
     bool cuts = false;                 // texts to be read that are too long, unless a request says otherwise
     std::string version;               // of Lamina
     std::function<void(const std::string &line)> log; // errors of the server itself

@@ -22,6 +22,7 @@ class HttpApi : public Server {
                                                       .batch = options.batch,
                                                       .smaller_caches = options.smaller_caches,
                                                       .shortens = options.shortens,
+                                                      .guess_ahead = options.guess_ahead,
                                                       .cuts = options.cuts,
                                                       .version = options.version,
                                                       .log = options.log},

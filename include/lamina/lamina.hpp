@@ -168,6 +168,10 @@ struct GenerateOptions {
     // Do not compute again what a prompt has in common with the text that was generated before, as in a conversation.
     // The numbers may differ in their last bits from those of a session that never saw that text.
     bool reuse = false;
+    // Where a text repeats what it or its prompt says, guess so many tokens ahead and check them in one step, as long
+    // as that is faster; 0: never. Only for one beam, and a text that is written alone. It is the same text, but
+    // numbers may differ in their last bits. Models with memories do not guess.
+    size_t guess_ahead = 0;
     std::function<void(size_t done, size_t all)> progress; // after every batch
     // Called with each new piece of a text, in whole characters. Only for one beam.
     std::function<void(size_t text, std::string_view piece)> stream;

@@ -91,6 +91,7 @@ void add_options(nb::module_ &m) {
                        .def_rw("skip_special_tokens", &GenerateOptions::skip_special_tokens)
                        .def_rw("cached", &GenerateOptions::cached)
                        .def_rw("reuse", &GenerateOptions::reuse)
+                       .def_rw("guess_ahead", &GenerateOptions::guess_ahead)
                        .def_rw("progress", &GenerateOptions::progress)
                        .def_rw("stream", &GenerateOptions::stream);
     for (const SamplingOption &option : sampling_options)

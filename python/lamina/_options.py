@@ -67,6 +67,8 @@ class GenerateOptions(TypedDict, total=False):
         False: no key-value cache, so every step computes the whole sequence. Slow; for comparisons.
     reuse
         Do not compute again what a prompt has in common with the text before, as in a conversation.
+    guess_ahead
+        Where a text repeats itself, guess so many tokens and check them in one step, as long as that is faster; 0.
     progress
         Called as progress(done, all) after every batch.
     stream
@@ -110,6 +112,7 @@ class GenerateOptions(TypedDict, total=False):
     skip_special_tokens: bool
     cached: bool
     reuse: bool
+    guess_ahead: int
     progress: Callable[[int, int], None]
     stream: Callable[[int, str], None]
 

@@ -12,6 +12,14 @@
 #include <utility>
 
 namespace lamina::generation {
+namespace {
+
+// A probability of 0 is never chosen.
+void take_logarithms(std::span<float> probabilities) {
+    std::ranges::transform(probabilities, probabilities.begin(), [](float p) { return std::log(p); });
+}
+
+} // namespace
 
 Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sources, const Shape &shape)
     : session_(session), model_(*session.model->generation), cached_(shape.cached), rows_(shape.rows),
@@ -129,6 +137,30 @@ std::span<const Scores> Decoder::step(Tokens tokens, bool all) {
     return rows_scores_;
 }
 
+bool Decoder::may_check(size_t tokens) const {
+    return all_->may_check() && !model_.recurrent() && given_.empty() &&
+           all_->taken(0).size() + std::bit_ceil(tokens) <= longest_;
+}
+
+std::span<const Scores> Decoder::check(std::span<const int32_t> tokens) {
+    whole_ = false;
+    const size_t first = all_->taken(0).size();
+    all_->check(tokens);
+    plan::Program &program = all_->program();
+    checked_.resize(std::bit_ceil(tokens.size()) * vocabulary_);
+    program.read(program.plan().outputs.at(model_.scores), std::as_writable_bytes(std::span(checked_)));
+    if (model_.probabilities) take_logarithms(checked_);
+    checked_scores_.clear();
+    for (size_t i = 0; i < tokens.size(); ++i)
+        checked_scores_.push_back({.vocabulary = vocabulary_, .all = [this, i, first] {
+                                       const auto out = std::span(checked_).subspan(i * vocabulary_, vocabulary_);
+                                       expect_numbers(out, first + i);
+                                       return out;
+                                   }});
+    whole_ = true;
+    return checked_scores_;
+}
+
 // What every row has before its last token. All rows at once compute as many tokens for each as the longest has.
 void Decoder::fill(Tokens tokens) {
     constexpr size_t least = 16; // a shorter block takes as long, because it reads the same weights
@@ -198,8 +230,7 @@ void Decoder::read_all(Tokens tokens) {
         program.read(output, std::as_writable_bytes(std::span(scores_).first(all_->rows() * vocabulary_)));
     else
         read_ends(tokens, output);
-    if (model_.probabilities) // a probability of 0 is never chosen
-        std::ranges::transform(scores_, scores_.begin(), [](float p) { return std::log(p); });
+    if (model_.probabilities) take_logarithms(scores_);
 }
 
 // Of whole sequences, the scores of each row's last token.
@@ -229,16 +260,17 @@ std::span<float> Decoder::read_row(size_t row) {
 
 std::span<float> Decoder::scores_of(size_t row) { return std::span(scores_).subspan(row * vocabulary_, vocabulary_); }
 
-void Decoder::expect_numbers(size_t row) {
-    const auto scores = scores_of(row);
+void Decoder::expect_numbers(size_t row) { expect_numbers(scores_of(row), all_->taken(row).size() - 1); }
+
+void Decoder::expect_numbers(std::span<const float> scores, size_t position) {
     const auto wrong = [](float score) { return !(score < std::numeric_limits<float>::infinity()); };
     const auto at = std::ranges::find_if(scores, wrong);
     if (at == scores.end()) return;
     const std::string &device = session_.device.id;
     throw NoAnswer(ErrorCode::failure, "graph '" + model_.decode + "' gave " + std::to_string(*at) + " for token " +
                                            std::to_string(at - scores.begin()) + " at position " +
-                                           std::to_string(all_->taken(row).size() - 1) + " on " + device +
-                                           "; 'lamina compare --device " + device + "' names the layer at fault");
+                                           std::to_string(position) + " on " + device + "; 'lamina compare --device " +
+                                           device + "' names the layer at fault");
 }
 
 void Decoder::reorder(std::span<const int32_t> rows) {

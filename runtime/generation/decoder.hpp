@@ -54,6 +54,13 @@ class Decoder {
     // called, so that all scores are brought with the candidates.
     std::span<const Scores> step(Tokens tokens, bool all = false);
 
+    // Whether check() can be called for so many tokens.
+    [[nodiscard]] bool may_check(size_t tokens) const;
+    // The first row takes all of these tokens. Returns the scores of what follows each, valid until the next call.
+    // keep() then says how many of its tokens it goes on with.
+    std::span<const Scores> check(std::span<const int32_t> tokens);
+    void keep(size_t row, size_t tokens) { all_->keep(row, tokens); }
+
     // Row r continues from the tokens of row rows[r], which goes on from its own. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);
 
@@ -72,6 +79,7 @@ class Decoder {
     std::span<float> read_row(size_t row);
     [[nodiscard]] std::span<float> scores_of(size_t row);
     void expect_numbers(size_t row);
+    void expect_numbers(std::span<const float> scores, size_t position);
 
     detail::SessionState &session_;
     const model::Generation &model_;
@@ -83,8 +91,9 @@ class Decoder {
     std::vector<bool> begun_;              // by row; what caches hold of others is of an earlier text
     bool whole_ = true;                    // no step has failed
     size_t vocabulary_ = 0;
-    std::vector<Scores> rows_scores_;
-    std::vector<float> scores_; // (batch, V); with candidates, of the rows that were read
+    std::vector<Scores> rows_scores_, checked_scores_;
+    std::vector<float> scores_;  // (batch, V); with candidates, of the rows that were read
+    std::vector<float> checked_; // (tokens, V)
     // With candidates (batch, count), and (batch).
     std::vector<float> best_, sums_;
     std::vector<int32_t> best_tokens_;

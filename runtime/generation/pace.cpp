@@ -1,5 +1,7 @@
 #include "generation/pace.hpp"
 
+#include "generation/average.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -9,11 +11,6 @@ namespace {
 constexpr size_t first_part = 32;      // tokens, of which is learned how long they take
 constexpr size_t rarely = 24;          // steps of others between two parts that keep them waiting
 constexpr double share_of_step = 0.75; // of a step's time, that a part may take with each
-
-// One that took much longer, perhaps because the machine did something else, counts as one that took twice as long.
-void average(double &known, double seconds) {
-    known = known == 0 ? seconds : known + (std::min(seconds, 2 * known) - known) / 4;
-}
 
 } // namespace
 

@@ -52,7 +52,7 @@ void Sequences::use_program(size_t rows, size_t length, Gives gives, size_t need
     plan::GraphShapes wanted = decode_shapes(model_, given_, rows, length, shape_.capacity);
     if (shape_.narrow) wanted.sequences = static_cast<int64_t>(shape_.rows);
     wanted.states_only = gives == Gives::nothing;
-    if (gives != Gives::nothing) wanted.candidates = shape_.candidates;
+    if (gives == Gives::candidates || gives == Gives::scores) wanted.candidates = shape_.candidates;
     if (wanted.candidates) wanted.candidates->with_scores = gives == Gives::scores;
     const auto before = std::exchange(program_, session_.program(model_.decode, std::move(wanted)));
     rows_ = rows;
@@ -125,6 +125,15 @@ void Sequences::step(Tokens tokens, bool scores) {
     run_at_ends(1);
     for (size_t r = 0; r < tokens.size(); ++r)
         if (!tokens[r].empty()) taken_[r].push_back(tokens[r].back());
+}
+
+void Sequences::check(std::span<const int32_t> tokens) {
+    const size_t length = std::bit_ceil(tokens.size());
+    ids_.assign(length, filler);
+    std::ranges::copy(tokens, ids_.begin());
+    use_program(1, length, Gives::all, taken_.front().size() + length);
+    run_at_ends(length);
+    taken_.front().insert(taken_.front().end(), tokens.begin(), tokens.end());
 }
 
 void Sequences::run_whole(Tokens tokens) {

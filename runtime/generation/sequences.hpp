@@ -42,6 +42,9 @@ class Sequences {
     void fill(Tokens tokens);
     // Then the last ones: program() has the scores of what follows them, or the candidates. `scores`: both.
     void step(Tokens tokens, bool scores);
+    // The first row takes all of the tokens: program() has the scores of what follows each.
+    // If may_check().
+    void check(std::span<const int32_t> tokens);
     // Without caches: whole sequences, from their first token.
     void run_whole(Tokens tokens);
 
@@ -74,11 +77,13 @@ class Sequences {
     [[nodiscard]] plan::Program &program() const { return *program_; }
     [[nodiscard]] size_t rows() const { return rows_; } // of program()
     [[nodiscard]] size_t capacity() const { return shape_.capacity; }
-    // Tokens of each row that a program without caches takes.
+    // Tokens of each row that program() takes, without caches.
     [[nodiscard]] size_t whole_length() const { return shape_.longest; }
+    // Whether one row can be computed alone.
+    [[nodiscard]] bool may_check() const { return (shape_.narrow || shape_.rows == 1) && shape_.capacity != 0; }
 
   private:
-    enum class Gives { nothing, candidates, scores };
+    enum class Gives { nothing, candidates, scores, all };
     void use_program(size_t rows, size_t length, Gives gives, size_t needed);
     void write_what_stays();
     void run_block(Tokens tokens, size_t rows, size_t first, size_t length);

@@ -216,9 +216,9 @@ bool Slots::writes_beside() const {
     return false;
 }
 
-// Texts that are being written do not wait long for prompts: a step reads a part of the next one, if it is its turn, and
-// one token of each of the others. Short ones are read whole as far as they are no more than such a part together; the
-// others rest.
+// Texts that are being written do not wait long for prompts: a step reads a part of the next one, if it is its turn,
+// and one token of each of the others. Short ones are read whole as far as they are no more than such a part together;
+// the others rest.
 void Slots::divide_prompts() {
     reading_.assign(slots_.size(), false);
     read_ = 0;
@@ -275,6 +275,41 @@ void Slots::fail_longest(const Error &why) {
     withdraw();
 }
 
+// A text that is written alone may go on as it did before.
+void Slots::look_ahead() {
+    ahead_.clear();
+    if (running() != 1 || !slots_.front() || shape_.beams != 1 || tokens_.front().size() != 1) return;
+    const Search &search = slots_.front()->search;
+    const size_t most = search.task().options->guess_ahead;
+    if (most == 0 || !decoder_->may_check(1 + most) || !guesses_.pay()) return;
+    const Ids guess = guessed(search.whole(0), most);
+    if (guess.empty()) return;
+    ahead_.push_back(tokens_.front().front());
+    ahead_.insert(ahead_.end(), guess.begin(), guess.end());
+}
+
+std::span<const Scores> Slots::compute() {
+    const auto began = std::chrono::steady_clock::now();
+    const auto scores = ahead_.empty() ? decoder_->step(tokens_, needs_all_scores()) : decoder_->check(ahead_);
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    if (!ahead_.empty()) return scores;
+    pace_.took(seconds_, read_, others_write_);
+    if (running() == 1 && read_ == 0) guesses_.step(seconds_);
+    return scores;
+}
+
+// Goes on as far as the text is what was guessed.
+void Slots::accept(Search &search, std::span<const Scores> scores, std::span<int32_t> parents) {
+    const size_t before = search.whole(0).size();
+    size_t accepted = 0;
+    do {
+        search.advance(scores.subspan(accepted++, 1), parents);
+    } while (accepted < ahead_.size() && !search.done() && search.whole(0).size() == before + accepted &&
+             search.whole(0).back() == ahead_[accepted]);
+    decoder_->keep(0, before - 1 + accepted);
+    guesses_.check(seconds_, accepted);
+}
+
 void Slots::advance() {
     ++steps_;
     const size_t beams = shape_.beams, rows = slots_.size() * beams;
@@ -283,12 +318,10 @@ void Slots::advance() {
     for (size_t r = 0; r < rows; ++r)
         if (slots_[r / beams]) tokens_[r] = slots_[r / beams]->search.next(r % beams);
     divide_prompts();
+    look_ahead();
     std::span<const Scores> scores;
     try {
-        const auto began = std::chrono::steady_clock::now();
-        scores = decoder_->step(tokens_, needs_all_scores());
-        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - began;
-        pace_.took(time.count(), read_, others_write_);
+        scores = compute();
     } catch (const Error &e) {
         if (e.code() != ErrorCode::memory) throw;
         return fail_longest(e);
@@ -310,7 +343,10 @@ void Slots::advance() {
         progress.id = slots_[i]->id;
         progress.reused = search.reused();
         try {
-            search.advance(scores.subspan(i * beams, beams), mine);
+            if (ahead_.empty())
+                search.advance(scores.subspan(i * beams, beams), mine);
+            else
+                accept(search, scores, mine);
             progress.tokens = search.tokens();
             progress.scores = search.scores();
             if (search.done()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "generation/decoder.hpp"
+#include "generation/guesses.hpp"
 #include "generation/pace.hpp"
 #include "generation/search.hpp"
 
@@ -89,6 +90,9 @@ class Slots {
     [[nodiscard]] bool writes_beside() const;
     void take_turn(const Owner &owner);
     void advance();
+    void look_ahead();
+    std::span<const Scores> compute();
+    void accept(Search &search, std::span<const Scores> scores, std::span<int32_t> parents);
     void fail_longest(const Error &why);
     [[nodiscard]] bool needs_all_scores() const;
 
@@ -106,6 +110,9 @@ class Slots {
     std::vector<Progress> progress_;
     std::vector<size_t> readers_; // slots whose prompts are read in this step, the next in turn first
     uint64_t turn_ = 0;
+    Guesses guesses_;
+    double seconds_ = 0; // that the step took
+    Ids ahead_;          // of the only text: its last token and what may follow, if that is to be checked in this step
     Pace pace_;
     bool others_write_ = false; // in this step, beside prompts of other requests
     size_t read_ = 0;           // tokens of prompts, in this step

@@ -23,6 +23,7 @@ class Counted {
         const lamina::Model loaded = runtime().load(letters());
         lamina::SessionOptions options;
         options.profile = [this](const lamina::GraphTimes &times) {
+            ++runs_;
             for (const lamina::LayerTime &layer : times.layers) operations_[layer.layer] += layer.cost.operations;
         };
         session_.emplace(runtime().session(loaded, runtime().device("cpu"), options));
@@ -35,6 +36,13 @@ class Counted {
     // The layers of feed-forward networks compute every token.
     double tokens(const std::function<void()> &work) {
         return in_layer("feed_forward", work) / (4 * Shape::d_model * Shape::ffn);
+    }
+
+    // Of the graph.
+    size_t runs(const std::function<void()> &work) {
+        const size_t before = runs_;
+        work();
+        return runs_ - before;
     }
 
     lamina::Session &session() { return *session_; }
@@ -55,6 +63,7 @@ class Counted {
         return 0;
     }
     std::map<std::string, double> operations_;
+    size_t runs_ = 0;
     std::optional<lamina::Session> session_, alone_;
 };
 
@@ -68,6 +77,13 @@ inline lamina::GenerateOptions of_length(int64_t tokens) {
     lamina::GenerateOptions out;
     out.max_length = tokens;
     return out;
+}
+
+// The model is untrained: another context may give the same text, but not with the same probability.
+inline void expect_same(const lamina::Hypothesis &found, const lamina::Hypothesis &expected) {
+    CHECK(found.tokens == expected.tokens);
+    CHECK(found.finish == expected.finish);
+    CHECK_THAT(found.log_probability, matchers::within_abs(expected.log_probability, 1e-3));
 }
 
 } // namespace test

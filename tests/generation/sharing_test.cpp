@@ -13,6 +13,7 @@
 
 using namespace lamina;
 using test::Counted;
+using test::expect_same;
 using test::runtime;
 using test::some_letters;
 
@@ -35,12 +36,6 @@ std::map<uint64_t, Hypothesis> finish(Batch &batch) {
 Hypothesis answer_of(Batch &batch, const std::string &text, int64_t tokens = 5) {
     const uint64_t id = batch.add(text, reusing(tokens));
     return finish(batch).at(id);
-}
-
-// The model is untrained: another context may give the same text, but not with the same probability.
-void expect_same(const Hypothesis &found, const Hypothesis &expected) {
-    CHECK(found.tokens == expected.tokens);
-    CHECK_THAT(found.log_probability, matchers::within_abs(expected.log_probability, 1e-4));
 }
 
 } // namespace

@@ -97,6 +97,12 @@ class Conversations(unittest.TestCase):
                 if how and status == 200:
                     self.assertEqual(body["truncation"], "auto")
 
+    def test_are_the_same_if_they_are_guessed_ahead(self):
+        texts = [words(30, 1), words(9, 2)]
+        expected = self.chat(said(*texts), max_tokens=60)[2]["choices"]
+        with Server(lamina, [model], "--guess-ahead", "5") as server:
+            self.assertEqual(self.chat(said(*texts), server, max_tokens=60)[2]["choices"], expected)
+
     def test_of_the_command_lose_their_oldest_turns_too(self):
         texts = [words(40, 40 + i) for i in range(5)]
         found = lamina_json(lamina, "chat", model, *texts, "--max-length", "6")

@@ -32,6 +32,7 @@ struct ServerOptions {
     BatchOptions batch;                     // of the answers that a model writes side by side, if there is memory
     bool smaller_caches = true;             // in f16, where memory is short and a session's options say f32
     bool shortens = false;                  // conversations that are too long leave out their oldest turns
+    size_t guess_ahead = 0;                 // GenerateOptions
     bool cuts = false;                      // texts to be read that are too long are cut
     std::string version;                    // of Lamina
     std::function<void(const std::string &line)> log = [](const std::string &) {}; // on any thread

@@ -1,0 +1,41 @@
+#include "catch.hpp"
+
+#include "generation/guesses.hpp"
+
+#include <vector>
+
+using lamina::generation::Guesses;
+
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+Tokens guess(const Tokens &text, size_t count) { return lamina::generation::guessed(text, count); }
+
+} // namespace
+
+TEST_CASE("guesses: what followed the last tokens before, and most lately") {
+    CHECK(guess({1, 2, 3, 4, 5, 1, 2, 3}, 2) == Tokens{4, 5});
+    CHECK(guess({1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 3}, 6) == Tokens{5, 1, 2, 3, 5, 1});
+    CHECK(guess({7, 1, 2, 8, 9, 0, 1, 2}, 3) == Tokens{8, 9, 0});    // of the last two, as three did not occur
+    CHECK(guess({1, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3}, 1) == Tokens{4}); // three rather than two
+    CHECK(guess({6, 6, 6, 6}, 3) == Tokens{6, 6, 6});
+    CHECK(guess({1, 2, 3, 4}, 3).empty());
+    CHECK(guess({1, 2}, 3).empty());
+    CHECK(guess({}, 3).empty());
+}
+
+TEST_CASE("guesses: are made where they pay, and are tried again") {
+    Guesses guesses;
+    CHECK_FALSE(guesses.pay()); // it is not known how long a step takes
+    for (int i = 0; i < 9; ++i) guesses.step(1);
+    for (int i = 0; i < 9; ++i) {
+        REQUIRE(guesses.pay());
+        guesses.check(2, 3);
+    }
+    for (int i = 0; i < 20 && guesses.pay(); ++i) guesses.check(2, 1);
+    size_t steps = 0;
+    while (!guesses.pay()) ++steps;
+    CHECK(steps > 30);
+    CHECK(steps < 300);
+}
