@@ -65,7 +65,8 @@ TEST_CASE("texts: sentence vectors are the same as from token ids, in any batch"
     std::vector<int32_t> ids(32, 4);
     ids[0] = 1, ids[1] = 3, ids[31] = 2;
     check_close(cut.f32(), alone(session, ids, "embedding").f32());
-    CHECK(tokenize(test::runtime().load(model.path()), {longer}, {.truncate = true}).ids == std::vector<std::vector<int32_t>>{ids});
+    CHECK(tokenize(test::runtime().load(model.path()), {longer}, {.truncate = true}).ids ==
+          std::vector<std::vector<int32_t>>{ids});
 }
 
 TEST_CASE("texts: vectors of token ids are those of the texts that they are of; other ids are refused") {
