@@ -64,7 +64,8 @@ Response Api::tokenize_text(const Call &call) {
     const std::string text = request.field == "messages"
                                  ? chat_prompt(engine.model(), request.of.messages, request.of.variables)
                                  : request.of.prompts.front();
-    constexpr size_t of_byte = 64; // each may be a token, which takes that while it is looked for and written
+    // Each byte may be a token, which takes that while it is looked for, and while it is written.
+    const size_t of_byte = request.pieces || request.entries ? 192 : 128;
     const auto memory = json_memory_.take(of_byte * text.size());
     std::vector<int32_t> ids;
     try {
