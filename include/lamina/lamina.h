@@ -27,10 +27,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(_WIN32)
-#define LAMINA_C_API __declspec(dllexport)
-#else
+#if defined(__GNUC__)
 #define LAMINA_C_API __attribute__((visibility("default")))
+#else
+#define LAMINA_C_API
 #endif
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ unset LAMINA_PLUGIN_PATH
 lamina=$build/bin/lamina copy=$scratch/copy
 rm -rf "$scratch"
 mkdir -p "$copy"
-for part in CMakeLists.txt base cli cmake include plugins python runtime serve shaders; do cp -R "$source/$part" "$copy/"; done
+for part in CMakeLists.txt base c cli cmake include plugins python runtime serve shaders; do cp -R "$source/$part" "$copy/"; done
 
 sums() { (cd "$copy" && find . -type f -exec sha256sum {} + | sort); }
 expect_status() { # STATUS TEXT COMMAND...: the command exits with the status and prints the text on stderr

@@ -12,5 +12,5 @@ traces_in() { grep -rnE --include='*.cpp' --include='*.hpp' --include='*.h' --in
 for system in linux windows; do # what the expression must find
     [ "$(traces_in base/platform/$system | wc -l)" -gt 10 ] || { echo "platform.sh: finds too little in base/platform/$system" >&2; exit 1; }
 done
-found=$(traces_in base cli include plugins python runtime serve examples | grep -v '^base/platform/' || true)
+found=$(traces_in base c cli include plugins python runtime serve examples | grep -v '^base/platform/' || true)
 [ -z "$found" ] || { echo "$found"; echo "Only base/platform may do that: see docs/platforms.md." >&2; exit 1; }

@@ -98,7 +98,7 @@ class Conversations(unittest.TestCase):
                     self.assertEqual(body["truncation"], "auto")
 
     def test_are_the_same_if_they_are_guessed_ahead(self):
-        texts = [words(30, 1), words(9, 2)]
+        texts = [words(30, 7), words(9, 8)]
         expected = self.chat(said(*texts), max_tokens=60)[2]["choices"]
         with Server(lamina, [model], "--guess-ahead", "5") as server:
             self.assertEqual(self.chat(said(*texts), server, max_tokens=60)[2]["choices"], expected)
