@@ -176,9 +176,9 @@ int lamina_chat(lamina_model *model, const char *messages, const char *options, 
         how.variables["messages"] = messages; // with all that they have
         std::string prompt;
         if (how.shortens) {
-            const auto all = static_cast<size_t>(room_for(model->session, {.slots = 1}).length);
-            const auto answer = how.generate.max_length > 0 ? static_cast<size_t>(how.generate.max_length) : all / 4;
-            prompt = shortened_chat_prompt(content, said, all - std::min(answer, all / 2), how.variables).prompt;
+            const auto longest = static_cast<size_t>(room_for(model->session, {.slots = 1}).length);
+            const auto answer = static_cast<size_t>(how.generate.max_length);
+            prompt = shortened_chat_prompt(content, said, longest, answer, how.variables).prompt;
         } else {
             prompt = chat_prompt(content, said, how.variables);
         }

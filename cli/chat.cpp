@@ -62,12 +62,12 @@ class Conversation {
     }
 
   private:
-    // Leaves room for the answer: for what it may have, or a quarter of all.
     std::string prompt() {
         if (!shortens_) return chat_prompt(model_, messages_);
         if (longest_ == 0) longest_ = static_cast<size_t>(room_for(session_, {.slots = 1}).length);
-        const size_t answer = std::min(static_cast<size_t>(generate_.max_length), longest_ / 4);
-        const auto [prompt, left_out] = shortened_chat_prompt(model_, messages_, longest_ - answer);
+        const bool is_chosen = generate_.max_length != longest_answer;
+        const size_t answer = is_chosen ? static_cast<size_t>(generate_.max_length) : 0;
+        const auto [prompt, left_out] = shortened_chat_prompt(model_, messages_, longest_, answer);
         if (left_out > left_out_)
             output_.note("the conversation has become too long: its oldest " + std::to_string(left_out) +
                          " messages are left out");

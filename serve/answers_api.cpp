@@ -145,14 +145,12 @@ struct Api::Prompts {
 
 bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
 
-// A conversation that is to be shortened leaves room for the answer: for what it may have, or a quarter of all.
 Api::Prompts Api::prompts_of(const AnswerRequest &chat) {
     const Engine &engine = engine_called(chat.model);
     if (!shortens(chat) || !engine.writes()) return {{chat_prompt(engine.model(), chat.messages, chat.variables)}};
-    const auto all = static_cast<size_t>(engine.room().length);
-    const size_t answer = chat.max_length ? static_cast<size_t>(*chat.max_length) : all / 4;
     const auto [prompt, left_out] =
-        shortened_chat_prompt(engine.model(), chat.messages, all - std::min(answer, all / 2), chat.variables);
+        shortened_chat_prompt(engine.model(), chat.messages, static_cast<size_t>(engine.room().length),
+                              static_cast<size_t>(chat.max_length.value_or(0)), chat.variables);
     return {{prompt}, left_out};
 }
 

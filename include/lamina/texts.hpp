@@ -142,11 +142,13 @@ struct ShortenedChat {
     size_t left_out = 0; // messages
 };
 
-// The same with at most `most` tokens: of a conversation that has become too long, the oldest turns are left out, as
-// few as possible. A turn is a message of "user" and all up to the next one. What stands before the first turn stays,
-// such as a message of "system", and so does the last turn, even if it is too long by itself.
+// The same of a conversation that may have become too long: then the oldest turns are left out, as few as possible. A
+// turn is a message of "user" and all up to the next one. What stands before the first turn stays, such as a message of
+// "system", and so does the last turn, even if it is too long by itself. `longest`: tokens that the prompt and its
+// answer may have together. `answer`: those of the answer, 0 if nobody has said; then a quarter is left to it, and
+// never more than half.
 [[nodiscard]] ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMessage> &messages,
-                                                  size_t most,
+                                                  size_t longest, size_t answer,
                                                   const std::map<std::string, std::string> &variables = {});
 
 // How the model's makers sample from it: temperature, top_k, top_p, min_p, top_h, typical_p, epsilon_cutoff, eta_cutoff

@@ -76,8 +76,9 @@ std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &mess
     return detail::Access::chat_template(model).render(messages, options);
 }
 
-ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMessage> &messages, size_t most,
-                                    const std::map<std::string, std::string> &variables) {
+ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMessage> &messages, size_t longest,
+                                    size_t answer, const std::map<std::string, std::string> &variables) {
+    const size_t most = longest - std::min(answer == 0 ? longest / 4 : answer, longest / 2);
     const auto fits = [&](const std::string &prompt) { return token_ids(model, prompt, false).size() <= most; };
     ShortenedChat out{chat_prompt(model, messages, variables)};
     if (fits(out.prompt)) return out;

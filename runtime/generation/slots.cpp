@@ -11,6 +11,10 @@
 namespace lamina::generation {
 namespace {
 
+double since(std::chrono::steady_clock::time_point began) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
 bool reuses(const Search &search) { return search.task().options->reuse && !search.whole(0).empty(); }
 
 } // namespace
@@ -289,12 +293,12 @@ void Slots::look_ahead() {
 }
 
 std::span<const Scores> Slots::compute() {
-    const auto began = std::chrono::steady_clock::now();
-    const auto scores = ahead_.empty() ? decoder_->step(tokens_, needs_all_scores()) : decoder_->check(ahead_);
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    if (!ahead_.empty()) return scores;
-    pace_.took(seconds_, read_, others_write_);
-    if (running() == 1 && read_ == 0) guesses_.step(seconds_);
+    began_ = std::chrono::steady_clock::now();
+    if (!ahead_.empty()) return decoder_->check(ahead_);
+    const auto scores = decoder_->step(tokens_, needs_all_scores());
+    pace_.took(since(began_), read_, others_write_);
+    const bool is_token = running() == 1 && slots_.front() && tokens_.front().size() == 1; // no prompt
+    if (is_token) guesses_.step(since(began_));
     return scores;
 }
 
@@ -307,7 +311,7 @@ void Slots::accept(Search &search, std::span<const Scores> scores, std::span<int
     } while (accepted < ahead_.size() && !search.done() && search.whole(0).size() == before + accepted &&
              search.whole(0).back() == ahead_[accepted]);
     decoder_->keep(0, before - 1 + accepted);
-    guesses_.check(seconds_, accepted);
+    guesses_.check(since(began_), accepted);
 }
 
 void Slots::advance() {

@@ -8,6 +8,7 @@
 
 #include "base/turns.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -111,8 +112,8 @@ class Slots {
     std::vector<size_t> readers_; // slots whose prompts are read in this step, the next in turn first
     uint64_t turn_ = 0;
     Guesses guesses_;
-    double seconds_ = 0; // that the step took
-    Ids ahead_;          // of the only text: its last token and what may follow, if that is to be checked in this step
+    std::chrono::steady_clock::time_point began_; // the step
+    Ids ahead_; // of the only text: its last token and what may follow, if that is to be checked in this step
     Pace pace_;
     bool others_write_ = false; // in this step, beside prompts of other requests
     size_t read_ = 0;           // tokens of prompts, in this step
