@@ -4,7 +4,7 @@
 #include "architectures/file_names.hpp"
 #include "architectures/sentence_modules.hpp"
 #include "architectures/text_settings.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights_folder.hpp"
 
 #include <utility>
 
@@ -46,7 +46,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     const Architecture &architecture = architecture_of(model_type, config);
-    model::Weights weights = as_loaded(model::open_safetensors_folder(folder), architecture.base, architecture.renamed);
+    model::Weights weights = as_loaded(model::open_weights_folder(folder), architecture.base, architecture.renamed);
     auto sentences = SentenceModules::read(folder, weights); // adds weights
     Draft draft{.config = config,
                 .weights = weights,

@@ -1,5 +1,5 @@
-// Reads a Hugging Face folder: config.json, weights in one or more safetensors files and, for sentence embeddings,
-// modules.json (sentence-transformers).
+// Reads a Hugging Face folder: config.json, weights in one or more files of safetensors or PyTorch and, for sentence
+// embeddings, modules.json (sentence-transformers).
 #pragma once
 
 #include "model/model.hpp"

@@ -33,8 +33,8 @@ std::shared_ptr<model::Model> read(const fs::path &path) {
     }
     if (has_file(path / "model.json")) return model::Model::load(path);
     if (!has_file(path / "config.json"))
-        refuse("no model in this folder; expected the config.json and model.safetensors of Hugging Face, or Lamina's "
-               "model.json" +
+        refuse("no model in this folder; expected the config.json and model.safetensors of Hugging Face (or "
+               "pytorch_model.bin), or Lamina's model.json" +
                model::found_instead(path));
     return read_hugging_face(path);
 }

@@ -2,7 +2,7 @@
 
 #include "architectures/config.hpp"
 #include "base/utf8.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights_folder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -52,7 +52,7 @@ std::string activation_of(const Config &config) {
 
 // The files of a module, whose tensors get the name NAME.TENSOR.
 void add_weights(const fs::path &folder, const std::string &name, model::Weights &weights) {
-    const model::Weights file = model::open_safetensors_folder(folder);
+    const model::Weights file = model::open_weights_folder(folder);
     for (const auto &[tensor, weight] : file.entries()) weights.add(name + "." + tensor, weight);
     for (const auto &[part, tensor] : file.others()) weights.add_other(name + "." + part, tensor);
 }

@@ -17,8 +17,9 @@ struct OtherFormat {
 constexpr auto adapter = "part of an adapter (LoRA, for example), which changes another model: merge the two with "
                          "PEFT's merge_and_unload(), and save the result with save_pretrained()";
 constexpr auto onnx = "an ONNX model, which Lamina does not read: take the model's safetensors or GGUF files";
-constexpr auto pickle = "a pickle, which may run code when it is read, and is never opened: save the model again as "
-                        "safetensors, with save_pretrained()";
+constexpr auto torch_weights =
+    "weights of PyTorch, which Lamina reads as pytorch_model.bin in a folder with config.json: "
+    "give that folder, or save the model with save_pretrained()";
 constexpr auto other_library =
     "weights for TensorFlow or JAX: save the model again as safetensors, with save_pretrained()";
 
@@ -31,10 +32,10 @@ constexpr std::array other_formats{
                                             "config.json comes with"},
     OtherFormat{".safetensors", "weights, which need the config.json of their folder: give the folder"},
     OtherFormat{".onnx", onnx},
-    OtherFormat{".bin", pickle},
-    OtherFormat{".pt", pickle},
-    OtherFormat{".pth", pickle},
-    OtherFormat{".ckpt", pickle},
+    OtherFormat{".bin", torch_weights},
+    OtherFormat{".pt", torch_weights},
+    OtherFormat{".pth", torch_weights},
+    OtherFormat{".ckpt", torch_weights},
     OtherFormat{".h5", other_library},
     OtherFormat{".msgpack", other_library},
 };

@@ -20,10 +20,6 @@ struct Safetensors {
 // found.
 [[nodiscard]] Safetensors open_safetensors(const std::filesystem::path &file);
 
-// The weights of a Hugging Face folder: model.safetensors, or model.safetensors.index.json and the files that it names.
-// Throws Error(input), also if a tensor is in two of these files, or not in the one that the index names for it.
-[[nodiscard]] Weights open_safetensors_folder(const std::filesystem::path &folder);
-
 // Writes tensors (and __metadata__) to a temporary file and renames it. `progress` is called after every tensor and may
 // throw. Throws Error(failure), or Error(input) for a name that the format cannot hold.
 void write_safetensors(const std::filesystem::path &file, const std::map<std::string, Tensor, std::less<>> &tensors,

@@ -109,7 +109,8 @@ TEST_CASE("a file or folder that is no model is answered with what it is") {
     };
     CHECK_THAT(refusal((models / "bert" / "model.safetensors").string()), contains("give the folder"));
     CHECK_THAT(refusal(file("m.onnx")), contains("m.onnx: an ONNX model, which Lamina does not read"));
-    CHECK_THAT(refusal(file("m.pt")), contains("m.pt: a pickle, which may run code"));
+    CHECK_THAT(refusal(file("m.pt")),
+               contains("m.pt: weights of PyTorch") && contains("pytorch_model.bin in a folder"));
     CHECK_THAT(refusal(file("m.txt")), contains("m.txt: not a model; expected a folder or a GGUF file"));
     CHECK_THAT(refusal(folder_with("lora", {"adapter_config.json", "adapter_model.safetensors"})),
                contains("adapter_config.json, part of an adapter") && contains("merge_and_unload()"));

@@ -1,15 +1,33 @@
+#include "model/weights_folder.hpp"
+
 #include "base/file.hpp"
 #include "base/json_reader.hpp"
 #include "base/utf8.hpp"
 #include "model/other_formats.hpp"
 #include "model/safetensors.hpp"
+#include "model/torch_file.hpp"
 
+#include <array>
 #include <map>
+#include <string>
 
 namespace lamina::model {
 namespace {
 
 namespace fs = std::filesystem;
+
+using Reader = Weights (*)(const fs::path &file);
+
+// In the order in which transformers looks for them.
+struct WeightFiles {
+    const char *whole, *index;
+    Reader read;
+};
+constexpr std::array weight_files{
+    WeightFiles{"model.safetensors", "model.safetensors.index.json",
+                [](const fs::path &file) { return open_safetensors(file).weights; }},
+    WeightFiles{"pytorch_model.bin", "pytorch_model.bin.index.json", open_torch_file},
+};
 
 constexpr uint64_t largest_index = 64u << 20;
 
@@ -30,7 +48,7 @@ void add_all(const Weights &shard, Weights &weights) {
     }
 }
 
-Weights open_shards(const fs::path &index) {
+Weights open_shards(const fs::path &index, Reader read) {
     const std::vector<std::byte> bytes = read_file(index, largest_index, FileReader::Kind::ordinary);
     const JsonText document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, index.string());
     const JsonView map = document.root().at("weight_map");
@@ -44,7 +62,7 @@ Weights open_shards(const fs::path &index) {
             std::error_code error;
             if (!fs::exists(index.parent_path() / file, error))
                 value.fail("the folder has no " + in_quotes(file) + "; expected every shard that the index names");
-            shard = shards.emplace(file, open_safetensors(index.parent_path() / file).weights).first;
+            shard = shards.emplace(file, read(index.parent_path() / file)).first;
             add_all(shard->second, all);
         }
         if (!shard->second.entries().contains(name) && !shard->second.others().contains(name))
@@ -56,14 +74,16 @@ Weights open_shards(const fs::path &index) {
 
 } // namespace
 
-Weights open_safetensors_folder(const fs::path &folder) {
+Weights open_weights_folder(const fs::path &folder) {
     std::error_code error;
-    const fs::path whole = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
-    if (fs::exists(whole, error)) return open_safetensors(whole).weights;
-    if (fs::exists(index, error)) return open_shards(index);
+    for (const WeightFiles &files : weight_files) {
+        if (fs::exists(folder / files.whole, error)) return files.read(folder / files.whole);
+        if (fs::exists(folder / files.index, error)) return open_shards(folder / files.index, files.read);
+    }
     throw Error(ErrorCode::input, folder.string() +
                                       ": no weights in this folder; expected model.safetensors, or "
-                                      "model.safetensors.index.json and the files that it names" +
+                                      "model.safetensors.index.json and the files that it names, or either of "
+                                      "pytorch_model.bin" +
                                       found_instead(folder));
 }
 

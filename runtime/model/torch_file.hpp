@@ -1,0 +1,16 @@
+// Files of torch.save() with the weights of a model, such as pytorch_model.bin: since PyTorch 1.6 a zip file of a
+// pickle and the bytes of each storage; before, a sequence of pickles with these bytes behind them.
+// (pytorch, torch/serialization.py.) No code of a file runs: see pickle.hpp.
+#pragma once
+
+#include "model/weights.hpp"
+
+#include <filesystem>
+
+namespace lamina::model {
+
+// Maps the file. Tensors that share a storage share its bytes. Throws Error(input) with the file, the place in it, what
+// was expected and found.
+[[nodiscard]] Weights open_torch_file(const std::filesystem::path &file);
+
+} // namespace lamina::model
