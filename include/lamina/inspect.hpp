@@ -125,6 +125,8 @@ struct ModelContents {
     // Of a Hugging Face folder: keys of config.json that change nothing, as JSON pointers ("/directionality"). Keys
     // about training and the like, which every config.json has, are not among them.
     std::vector<std::string> ignored_keys;
+    // What became of weights when they were read, in a line each: "matrices quantized by gptq are read: 14 as q4_0".
+    std::vector<std::string> notes{};
     std::optional<Error> fault; // why Runtime::load() refuses the folder
 };
 

@@ -26,7 +26,12 @@ enum class DType : uint32_t {
     q5_1 = LAMINA_Q5_1,
     q4_k = LAMINA_Q4_K,
     q5_k = LAMINA_Q5_K,
-    q6_k = LAMINA_Q6_K
+    q6_k = LAMINA_Q6_K,
+    q2_k = LAMINA_Q2_K,
+    q3_k = LAMINA_Q3_K,
+    iq4_nl = LAMINA_IQ4_NL,
+    iq4_xs = LAMINA_IQ4_XS,
+    i8_k = LAMINA_I8_K
 };
 
 [[nodiscard]] constexpr const plugin::StorageType &storage_of(DType d) {

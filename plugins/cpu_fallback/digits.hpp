@@ -13,6 +13,9 @@ struct Begin {
     int32_t upper, lower;
 };
 
+// The offset with which Begin has the sums of the integers of x themselves: 16 weights share a minimum.
+inline constexpr int sums_of_halves = -1;
+
 // 32 values of x as integers that share a factor, in Count digits of 8 bits: the first counts 256 times as much as the
 // next. Three make them as accurate as floats of the size of the greatest.
 template <int Count> struct alignas(16) Digits {
@@ -25,7 +28,7 @@ template <int Count> struct alignas(16) Digits {
 struct DigitsForm {
     int count;           // digits of a value
     int together = 1;    // rows whose digits lie together, as they are multiplied: see rows_together()
-    int offset = 0;      // of the weights' integers
+    int offset = 0;      // of the weights' integers, or sums_of_halves
     bool halves = false; // whether 16 weights share a scale, not 32
 
     [[nodiscard]] constexpr int64_t bytes() const { return count * 32 + 32; } // of 32 values

@@ -57,6 +57,11 @@ class Place {
         constexpr hn::Rebind<uint16_t, decltype(floats)> d;
         return widened(floats, hn::LoadU(d, reinterpret_cast<const uint16_t *>(block_ + at) + lane_));
     }
+    // The same number of 16 bits as a whole number.
+    [[nodiscard]] HWY_INLINE UnsignedWords bits(int64_t at) const {
+        constexpr hn::Rebind<uint16_t, decltype(unsigned_words)> d;
+        return hn::PromoteTo(unsigned_words, hn::LoadU(d, reinterpret_cast<const uint16_t *>(block_ + at) + lane_));
+    }
     [[nodiscard]] HWY_INLINE Bytes word(int64_t at, int64_t i) const {
         return hn::LoadU(bytes, reinterpret_cast<const uint8_t *>(block_ + at + i * of_word + 4 * lane_));
     }
@@ -183,6 +188,137 @@ template <> struct Of<Q6_K> {
     Place block_;
     int64_t low_at_, high_at_, steps_at_;
     int low_by_, high_by_, steps_by_;
+};
+
+// Each 128 values have two bits in 8 words, four times.
+template <> struct Of<Q2_K> {
+    static constexpr int bits = 2, values = 16, offset = 0;
+    static constexpr int64_t low_at = 4 * Place::of_word, scale_at = low_at + 16 * Place::of_word, block_values = 256,
+                             block_bytes = scale_at + 2 * Place::of_number;
+
+    HWY_INLINE Of(Place block, int number)
+        : block_(block), low_at_(low_at + (number / 8 * 8 + number % 2 * 4) * Place::of_word),
+          steps_at_(number / 4 * Place::of_word), low_by_(number % 8 / 2 * 2), steps_by_(number % 4 * 8) {}
+    HWY_INLINE Floats scale() const { return hn::Mul(block_.number(scale_at), steps(0)); }
+    HWY_INLINE Floats minimum() const { return hn::Neg(hn::Mul(block_.number(scale_at + Place::of_number), steps(4))); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        return shifted_right(block_.word(low_at_, 2 * Half + i), low_by_, 3);
+    }
+
+  private:
+    [[nodiscard]] HWY_INLINE Floats steps(int half) const {
+        return bits_of(hn::BitCast(unsigned_words, block_.word(steps_at_, 0)), steps_by_ + half, 15);
+    }
+
+    Place block_;
+    int64_t low_at_, steps_at_;
+    int low_by_, steps_by_;
+};
+
+// The third bits are in 8 words, eight times.
+template <> struct Of<Q3_K> {
+    static constexpr int bits = 3, values = 16, offset = 4;
+    static constexpr int64_t low_at = 8 * Place::of_word, steps_at = low_at + 16 * Place::of_word,
+                             scale_at = steps_at + 3 * Place::of_word, block_values = 256,
+                             block_bytes = scale_at + Place::of_number;
+
+    HWY_INLINE Of(Place block, int number)
+        : block_(block), number_(number), third_at_(number % 2 * 4 * Place::of_word),
+          low_at_(low_at + number / 8 * 8 * Place::of_word + third_at_), low_by_(number % 8 / 2 * 2) {}
+    // As Q3_K::steps_of() finds it.
+    HWY_INLINE Floats scale() const {
+        const auto lower = hn::BitCast(unsigned_words, block_.word(steps_at, number_ % 8 / 4)),
+                   upper = hn::BitCast(unsigned_words, block_.word(steps_at, 2));
+        const int from = number_ % 4 * 8;
+        const Floats steps = hn::MulAdd(bits_of(upper, from + number_ / 4 * 2, 3), hn::Set(floats, 16),
+                                        bits_of(lower, from + number_ / 8 * 4, 15));
+        return hn::Mul(block_.number(scale_at), hn::Sub(steps, hn::Set(floats, 32)));
+    }
+    HWY_INLINE Floats minimum() const { return hn::Mul(scale(), hn::Set(floats, -offset)); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        const Bytes low = shifted_right(block_.word(low_at_, 2 * Half + i), low_by_, 3),
+                    third = shifted_right(block_.word(third_at_, 2 * Half + i), number_ / 2, 1);
+        return hn::Or(low, hn::BitCast(bytes, hn::ShiftLeft<2>(hn::BitCast(halves, third))));
+    }
+
+  private:
+    Place block_;
+    int number_;
+    int64_t third_at_, low_at_;
+    int low_by_;
+};
+
+// ---- Codebooks ----
+
+// Numbers of IQ4_NL and IQ4_XS, and 128.
+HWY_INLINE Bytes iq4_bytes(Bytes codes) {
+    alignas(16) static constexpr uint8_t numbers[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                                        129, 141, 153, 166, 181, 197, 217, 241};
+    return hn::TableLookupBytes(hn::LoadDup128(bytes, numbers), codes);
+}
+
+template <> struct Of<IQ4_NL> {
+    static constexpr int bits = 8, values = 32, offset = 128;
+    static constexpr int64_t low_at = Place::of_number, block_values = 32, block_bytes = low_at + 4 * Place::of_word;
+
+    HWY_INLINE Of(Place block, int /*number*/) : block_(block) {}
+    HWY_INLINE Floats scale() const { return block_.number(0); }
+    HWY_INLINE Floats minimum() const { return hn::Mul(scale(), hn::Set(floats, -offset)); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        return iq4_bytes(shifted_right(block_.word(low_at, i), 4 * Half, 0x0f));
+    }
+
+  private:
+    Place block_;
+};
+
+template <> struct Of<IQ4_XS> {
+    static constexpr int bits = 8, values = 32, offset = 128;
+    static constexpr int64_t lower_at = 2 * Place::of_number, low_at = lower_at + Place::of_word, block_values = 256,
+                             block_bytes = low_at + 32 * Place::of_word;
+
+    HWY_INLINE Of(Place block, int number)
+        : block_(block), number_(number), low_at_(low_at + number * 4 * Place::of_word) {}
+    HWY_INLINE Floats scale() const {
+        const UnsignedWords lower = hn::BitCast(unsigned_words, block_.word(lower_at, 0)),
+                            upper = block_.bits(Place::of_number);
+        const Floats steps =
+            hn::MulAdd(bits_of(upper, 2 * number_, 3), hn::Set(floats, 16), bits_of(lower, 4 * number_, 15));
+        return hn::Mul(block_.number(0), hn::Sub(steps, hn::Set(floats, 32)));
+    }
+    HWY_INLINE Floats minimum() const { return hn::Mul(scale(), hn::Set(floats, -offset)); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        return iq4_bytes(shifted_right(block_.word(low_at_, i), 4 * Half, 0x0f));
+    }
+
+  private:
+    Place block_;
+    int number_;
+    int64_t low_at_;
+};
+
+template <> struct Of<I8_K> {
+    static constexpr int bits = 8, values = 16, offset = 128;
+    static constexpr int64_t steps_at = Place::of_word, low_at = steps_at + 4 * Place::of_word, block_values = 256,
+                             block_bytes = low_at + 64 * Place::of_word;
+
+    HWY_INLINE Of(Place block, int number)
+        : block_(block), steps_at_(steps_at + number / 4 * Place::of_word),
+          low_at_(low_at + number * 4 * Place::of_word), steps_by_(24 - number % 4 * 8) {}
+    HWY_INLINE Floats scale() const {
+        const auto four_steps = hn::BitCast(words, block_.word(steps_at_, 0));
+        const auto steps = hn::ShiftRight<24>(hn::ShiftLeftSame(four_steps, steps_by_)); // with sign
+        return hn::Mul(hn::BitCast(floats, block_.word(0, 0)), hn::ConvertTo(floats, steps));
+    }
+    HWY_INLINE Floats minimum() const { return hn::Mul(scale(), hn::Set(floats, -offset)); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        return hn::Xor(block_.word(low_at_, 2 * Half + i), hn::Set(bytes, uint8_t{128}));
+    }
+
+  private:
+    Place block_;
+    int64_t steps_at_, low_at_;
+    int steps_by_;
 };
 
 } // namespace

@@ -19,9 +19,15 @@ constexpr Numbers numbers_of(uint32_t dtype) {
     case LAMINA_Q8_0:
     case LAMINA_Q4_0:
     case LAMINA_Q5_0:
+    case LAMINA_IQ4_NL:
         return {1, 0};
     case LAMINA_Q6_K:
+    case LAMINA_Q3_K:
         return {0, 1};
+    case LAMINA_Q2_K:
+        return {0, 2};
+    case LAMINA_I8_K:
+        return {0, 0};
     default:
         return {2, 0};
     }

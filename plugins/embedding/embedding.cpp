@@ -46,6 +46,11 @@ struct Embedding {
         "B=1 T=9 V=5 C=512 scale=16 weights=q4_k",
         "B=1 T=9 V=5 C=256 scale=16 weights=q5_k",
         "B=1 T=9 V=5 C=256 scale=16 weights=q6_k",
+        "B=1 T=9 V=5 C=512 weights=q2_k",
+        "B=1 T=9 V=5 C=512 weights=q3_k",
+        "B=1 T=9 V=7 C=96 weights=iq4_nl",
+        "B=1 T=9 V=5 C=512 weights=iq4_xs",
+        "B=1 T=9 V=5 C=512 weights=i8_k",
     };
 
     static void reference(const Call &call) {

@@ -7,7 +7,7 @@
 #include "architectures/text_settings.hpp"
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
-#include "model/gguf.hpp"
+#include "model/gguf_parts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -54,13 +54,14 @@ constexpr std::string_view short_factors = "rope_factors_short.weight", long_fac
 
 // Notes of converters and quantizers, and the tokenizer.
 bool says_nothing_of_layers(std::string_view key) {
-    return key.starts_with("general.") || key.starts_with("tokenizer.") || key.starts_with("quantize.");
+    return key.starts_with("general.") || key.starts_with("tokenizer.") || key.starts_with("quantize.") ||
+           key.starts_with("split.");
 }
 
 class Reader {
   public:
     explicit Reader(const std::filesystem::path &file)
-        : gguf_(model::open_gguf(file)), type_(gguf_.metadata.at("general.architecture").string()),
+        : gguf_(model::open_gguf_in_parts(file)), type_(gguf_.metadata.at("general.architecture").string()),
           place_(file.string() + ": metadata") {
         const JsonText document(Json{{"model_type", type_}}.in_one_line(), place_);
         try {

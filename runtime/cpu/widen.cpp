@@ -44,6 +44,16 @@ Widen widening_of(DType dtype) {
         return widen_blocks<plugin::Q5_K>;
     case DType::q6_k:
         return widen_blocks<plugin::Q6_K>;
+    case DType::q2_k:
+        return widen_blocks<plugin::Q2_K>;
+    case DType::q3_k:
+        return widen_blocks<plugin::Q3_K>;
+    case DType::iq4_nl:
+        return widen_blocks<plugin::IQ4_NL>;
+    case DType::iq4_xs:
+        return widen_blocks<plugin::IQ4_XS>;
+    case DType::i8_k:
+        return widen_blocks<plugin::I8_K>;
     }
     return storage_of(dtype).widen;
 }

@@ -3,6 +3,7 @@
 #include "base/lfs_pointer.hpp"
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
+#include "model/codebooks.hpp"
 #include "model/gguf_reader.hpp"
 #include "model/mxfp4.hpp"
 
@@ -230,6 +231,9 @@ Gguf parse_gguf(std::span<const std::byte> bytes, std::shared_ptr<const void> ow
         if (const plugin::StorageType *type = dtype_of(*tensor.type))
             out.weights.add(tensor.name, {TensorType{DType{type->dtype}, std::move(tensor.shape)},
                                           data.subspan(tensor.begin, tensor.bytes), owner});
+        else if (const Codebook *codebook = codebook_of(tensor.type->name))
+            out.weights.add(tensor.name,
+                            by_codebook(*codebook, tensor.shape, data.subspan(tensor.begin, tensor.bytes), owner));
         else if (std::string_view(tensor.type->name) == "MXFP4")
             out.weights.add(tensor.name,
                             mxfp4_of_gguf(tensor.name, tensor.shape, data.subspan(tensor.begin, tensor.bytes), owner));

@@ -1,5 +1,5 @@
-// Reads weights in blocks (<lamina/plugin/blocks.hpp>, <lamina/plugin/k_blocks.hpp>) four values at a time. There is
-// one function per format, which returns values 4 i to 4 i + 3. See weight.glsl.
+// Reads weights in blocks (the formats of <lamina/plugin/dtype.hpp>) four values at a time. There is one function per
+// format, which returns values 4 i to 4 i + 3. See weight.glsl.
 //
 // Blocks whose size is a multiple of 4 bytes are aligned to words, the others to even bytes.
 
@@ -7,7 +7,8 @@
 #define LAMINA_BLOCKS_GLSL
 
 // As in plugin.h.
-const uint Q8_0 = 16u, Q4_0 = 32u, Q4_1 = 64u, Q5_0 = 128u, Q5_1 = 256u, Q4_K = 512u, Q5_K = 1024u, Q6_K = 2048u;
+const uint Q8_0 = 16u, Q4_0 = 32u, Q4_1 = 64u, Q5_0 = 128u, Q5_1 = 256u, Q4_K = 512u, Q5_K = 1024u, Q6_K = 2048u,
+           Q2_K = 4096u, Q3_K = 8192u, IQ4_NL = 16384u, IQ4_XS = 32768u, I8_K = 65536u;
 
 // ---- Parts of a word ----
 
@@ -23,6 +24,24 @@ uint fifth_bits(uint bits) { return ((bits & 15u) * 0x00204081u & 0x01010101u) <
 vec2 six_bits(uvec3 words, uint part) {
     const uvec3 b = words >> part % 4u * 8u & 255u;
     return part < 4u ? vec2(b.xy & 63u) : vec2(uvec2(b.z & 15u, b.z >> 4) | b.xy >> 6 << 4);
+}
+// The byte of a word that belongs to a part, if four parts have a byte each.
+uint byte_of(uint word, uint part) { return word >> part % 4u * 8u & 255u; }
+// The scale of one of the 16 parts of a block of q3_k, from the bytes with its lower and its upper bits.
+float q3_k_steps(uint lower, uint upper, uint part) {
+    return float(int(lower >> part / 8u * 4u & 15u | (upper >> part / 4u * 2u & 3u) << 4) - 32);
+}
+// The scale of one of the 8 parts of a block of iq4_xs, from the word that begins the block, and the next.
+float iq4_xs_steps(uint word, uint lower, uint part) {
+    return float(int(lower >> part * 4u & 15u | (word >> 16u + part * 2u & 3u) << 4) - 32);
+}
+// The numbers of iq4_nl and iq4_xs that four bytes below 16 stand for. They are bytes of four words.
+vec4 iq4_numbers(uint codes) {
+    const uvec4 code = uvec4(codes, codes >> 8, codes >> 16, codes >> 24) & 15u;
+    const bvec4 odd = notEqual(code & 4u, uvec4(0u)), upper = notEqual(code & 8u, uvec4(0u));
+    const uvec4 below = mix(uvec4(0xbfad9881u), uvec4(0xf6eaddcfu), odd), // -127 to -65, -49 to -10
+        above = mix(uvec4(0x26190d01u), uvec4(0x71594535u), odd);         // 1 to 38, 53 to 113
+    return vec4(bitfieldExtract(ivec4(mix(below, above, upper) >> (code & 3u) * 8u), 0, 8));
 }
 
 // ---- Formats ----
@@ -78,6 +97,44 @@ vec2 six_bits(uvec3 words, uint part) {
         return name##_half(block + 208u) * float(steps) * q;                                                           \
     }
 
+#define VALUES_Q2_K(name)                                                                                              \
+    vec4 name##_q2_k(uint i) {                                                                                         \
+        const uint block = i / 64u * 21u, j = i % 32u, part = i % 64u / 4u;                                            \
+        const uint q = name##_words[block + 4u + i / 32u % 2u * 8u + j % 8u] >> j / 8u * 2u & 0x03030303u;             \
+        const uint steps = byte_of(name##_words[block + part / 4u], part);                                             \
+        const vec2 scales = unpackHalf2x16(name##_words[block + 20u]) * vec2(steps & 15u, steps >> 4);                 \
+        return scales.x * bytes_of(q) - scales.y;                                                                      \
+    }
+
+#define VALUES_Q3_K(name)                                                                                              \
+    uint name##_byte(uint byte) { return byte_of(name##_words[byte / 4u], byte); }                                     \
+    vec4 name##_q3_k(uint i) {                                                                                         \
+        const uint block = i / 64u * 110u, upper_half = i / 32u % 2u, j = i % 32u, part = i % 64u / 4u;                \
+        const uint low = name##_at(block + 32u + upper_half * 32u + j % 8u * 4u) >> j / 8u * 2u;                       \
+        const uint third = name##_at(block + j % 8u * 4u) >> upper_half * 4u + j / 8u;                                 \
+        const float steps =                                                                                            \
+            q3_k_steps(name##_byte(block + 96u + part % 8u), name##_byte(block + 104u + part % 4u), part);             \
+        return name##_half(block + 108u) * steps * (bytes_of(low & 0x03030303u | (third & 0x01010101u) << 2) - 4.0);   \
+    }
+
+#define VALUES_IQ4(name)                                                                                               \
+    vec4 name##_iq4_nl(uint i) {                                                                                       \
+        const uint block = i / 8u * 18u, j = i % 8u;                                                                   \
+        return name##_half(block) * iq4_numbers(nibbles(name##_at(block + 2u + j % 4u * 4u), j >= 4u));                \
+    }                                                                                                                  \
+    vec4 name##_iq4_xs(uint i) {                                                                                       \
+        const uint block = i / 64u * 34u, part = i / 8u % 8u, j = i % 8u, head = name##_words[block];                  \
+        const float scale = unpackHalf2x16(head).x * iq4_xs_steps(head, name##_words[block + 1u], part);               \
+        return scale * iq4_numbers(nibbles(name##_words[block + 2u + part * 4u + j % 4u], j >= 4u));                   \
+    }
+
+#define VALUES_I8_K(name)                                                                                              \
+    vec4 name##_i8_k(uint i) {                                                                                         \
+        const uint block = i / 64u * 69u, part = i % 64u / 4u;                                                         \
+        const int steps = bitfieldExtract(int(name##_words[block + 1u + part / 4u]), int(part % 4u * 8u), 8);          \
+        return uintBitsToFloat(name##_words[block]) * float(steps) * signed_bytes(name##_words[block + 5u + i % 64u]); \
+    }
+
 // name4(i), for the format given by the specialization constant.
 #define VALUES_IN_BLOCKS(name)                                                                                         \
     BLOCK_PIECES(name)                                                                                                 \
@@ -85,11 +142,20 @@ vec2 six_bits(uvec3 words, uint part) {
     VALUES_FEW_BITS(name)                                                                                              \
     VALUES_K(name)                                                                                                     \
     VALUES_Q6_K(name)                                                                                                  \
+    VALUES_Q2_K(name)                                                                                                  \
+    VALUES_Q3_K(name)                                                                                                  \
+    VALUES_IQ4(name)                                                                                                   \
+    VALUES_I8_K(name)                                                                                                  \
     vec4 name##4(uint i) {                                                                                             \
-        if (name##_dtype == 0u) return vec4(0.0);                                                                      \
         if (name##_dtype == Q8_0) return name##_q8(i);                                                                 \
+        if (name##_dtype == Q4_K || name##_dtype == Q5_K) return name##_k(i);                                          \
         if (name##_dtype == Q6_K) return name##_q6_k(i);                                                               \
-        return name##_dtype < Q4_K ? name##_few_bits(i) : name##_k(i);                                                 \
+        if (name##_dtype == Q2_K) return name##_q2_k(i);                                                               \
+        if (name##_dtype == Q3_K) return name##_q3_k(i);                                                               \
+        if (name##_dtype == IQ4_NL) return name##_iq4_nl(i);                                                           \
+        if (name##_dtype == IQ4_XS) return name##_iq4_xs(i);                                                           \
+        if (name##_dtype == I8_K) return name##_i8_k(i);                                                               \
+        return name##_dtype == 0u ? vec4(0.0) : name##_few_bits(i);                                                    \
     }
 
 #endif

@@ -28,13 +28,16 @@ struct Group {
 };
 
 bool in_k_blocks(uint dtype) { return dtype == Q4_K || dtype == Q5_K; }
-bool has_minimum(uint dtype) { return in_k_blocks(dtype) || dtype == Q4_1 || dtype == Q5_1; }
+bool has_minimum(uint dtype) { return in_k_blocks(dtype) || dtype == Q4_1 || dtype == Q5_1 || dtype == Q2_K; }
+// Two bits of each value are in words of their own, and 16 values share a scale.
+bool in_pairs_of_bits(uint dtype) { return dtype == Q6_K || dtype == Q2_K || dtype == Q3_K; }
 
 // In K blocks a word's lower bits and its upper ones are values that are 32 apart. So a group has several short runs of
 // a row, and its neighbours have what is between them.
-uint group_run(uint dtype) { return dtype == Q6_K ? 2u : in_k_blocks(dtype) ? 4u : 8u; }
+uint group_run(uint dtype) { return in_pairs_of_bits(dtype) ? 2u : in_k_blocks(dtype) ? 4u : 8u; }
 bool ends_run(uint dtype, uint upper, uint i) {
-    return i % 2u == 1u && dtype == Q6_K || i == 3u && (upper == 1u || in_k_blocks(dtype));
+    return i % 2u == 1u && in_pairs_of_bits(dtype) ||
+           i == 3u && (upper == 1u || in_k_blocks(dtype) || dtype == I8_K);
 }
 uint group_place(uint dtype, uint k, uint upper, uint i) {
     const uint run = group_run(dtype), groups = 8u / run, s = upper * 4u + i;
@@ -53,26 +56,42 @@ vec4 bytes_less(uint word, float zero) {
 
 // The part of a K block, of 32 values, that half a group of q4_k or q5_k is in.
 uint k_part(uint g, uint upper) { return g % 8u / 2u * 2u + upper; }
+// Which of half a block's eight parts, of 16 values, two steps of q6_k, q2_k or q3_k are in, and which pair of bits.
+uint sixteen(uint g, uint upper, uint i) { return g % 4u / 2u + upper * 4u + i / 2u * 2u; }
+uint pair_of_bits(uint word, uint upper, uint i) { return word >> upper * 4u + i / 2u * 2u & 0x03030303u; }
 
 vec4 group_step(uint dtype, Group w, uint g, uint upper, uint i) {
-    if (dtype == Q8_0) return bytes_less((upper == 0u ? w.low[i] : w.high[i]) ^ 0x80808080u, 128.0);
+    if (dtype == Q8_0 || dtype == I8_K) return bytes_less((upper == 0u ? w.low[i] : w.high[i]) ^ 0x80808080u, 128.0);
+    if (dtype == Q2_K) return bytes_less(pair_of_bits(w.low[i % 2u], upper, i), 0.0);
+    if (dtype == Q3_K) {
+        const uint third = w.high[i % 2u] >> g / 4u % 2u * 4u + upper * 2u + i / 2u & 0x01010101u;
+        return bytes_less(pair_of_bits(w.low[i % 2u], upper, i) | third << 2, 4.0);
+    }
     const uint low = nibbles(w.low[i], upper == 1u), fifth = w.head.y >> upper * 16u + i * 4u;
+    if (dtype == IQ4_NL || dtype == IQ4_XS) return iq4_numbers(low);
     if (dtype == Q4_0) return bytes_less(low, 8.0);
     if (dtype == Q5_0) return bytes_less(low | fifth_bits(fifth), 16.0);
     if (dtype == Q5_1) return bytes_less(low | fifth_bits(fifth), 0.0);
     if (dtype == Q5_K) return bytes_less(low | (w.high[i] >> k_part(g, upper) & 0x01010101u) << 4, 0.0);
     if (dtype == Q6_K)
-        return bytes_less(low | (w.high[i % 2u] >> upper * 4u + i / 2u * 2u & 0x03030303u) << 4, 32.0);
+        return bytes_less(low | pair_of_bits(w.high[i % 2u], upper, i) << 4, 32.0);
     return bytes_less(low, 0.0);
 }
 
 vec2 group_scale(uint dtype, Group w, uint g, uint upper, uint i) {
     const vec2 scale = unpackHalf2x16(w.head.x);
     if (in_k_blocks(dtype)) return scale * six_bits(w.head.yzw, k_part(g, upper));
-    if (dtype == Q6_K) {
-        const uint part = g % 4u / 2u + upper * 4u + i / 2u * 2u; // of 16 values, among eight
-        const uint scales = part < 4u ? w.head.y : w.head.z;
-        return vec2(scale.x * float(bitfieldExtract(int(scales), int(part % 4u * 8u), 8)), 0.0);
+    const uint part = sixteen(g, upper, i), steps = part < 4u ? w.head.y : w.head.z;
+    if (dtype == Q6_K) return vec2(scale.x * float(bitfieldExtract(int(steps), int(part % 4u * 8u), 8)), 0.0);
+    if (dtype == Q2_K) return scale * vec2(byte_of(steps, part) & 15u, byte_of(steps, part) >> 4);
+    if (dtype == Q3_K) {
+        const uint of_block = g / 4u % 2u * 8u + part;
+        return vec2(scale.x * q3_k_steps(byte_of(steps, part), byte_of(w.head.w, part), of_block), 0.0);
+    }
+    if (dtype == IQ4_XS) return vec2(scale.x * iq4_xs_steps(w.head.x, w.head.y, g % 8u), 0.0);
+    if (dtype == I8_K) {
+        const int own = bitfieldExtract(int(w.head.y), int((g % 2u * 2u + upper) * 8u), 8);
+        return vec2(uintBitsToFloat(w.head.x) * float(own), 0.0);
     }
     return vec2(scale.x, has_minimum(dtype) ? -scale.y : 0.0);
 }
@@ -100,9 +119,36 @@ vec2 group_scale(uint dtype, Group w, uint g, uint upper, uint i) {
                      uvec4(name##_two_words(low), name##_two_words(low + 32u)),                                        \
                      uvec4(name##_two_words(block + 128u + upper_half * 32u + first), uvec2(0u)));                     \
     }                                                                                                                  \
+    Group name##_group_of_q2_k(uint g) {                                                                               \
+        const uint block = g / 8u * 21u, upper_half = g / 4u % 2u, low = block + 4u + upper_half * 8u + g % 4u * 2u;   \
+        const uint steps = block + upper_half * 2u;                                                                    \
+        return Group(uvec4(name##_words[block + 20u], name##_words[steps], name##_words[steps + 1u], 0u),              \
+                     uvec4(name##_words[low], name##_words[low + 1u], 0u, 0u), uvec4(0u));                             \
+    }                                                                                                                  \
+    Group name##_group_of_q3_k(uint g) {                                                                               \
+        const uint block = g / 8u * 110u, first = g % 4u * 8u, scale = block + 108u;                                   \
+        return Group(uvec4(name##_words[scale / 4u] >> scale % 4u * 8u, name##_two_words(block + 96u),                 \
+                           name##_at(block + 104u)),                                                                   \
+                     uvec4(name##_two_words(block + 32u + g / 4u % 2u * 32u + first), uvec2(0u)),                      \
+                     uvec4(name##_two_words(block + first), uvec2(0u)));                                               \
+    }                                                                                                                  \
+    Group name##_group_of_iq4_xs(uint g) {                                                                             \
+        const uint block = g / 8u * 34u;                                                                               \
+        return Group(uvec4(name##_words[block], name##_words[block + 1u], 0u, 0u),                                     \
+                     name##_four_words(block + 2u + g % 8u * 4u), uvec4(0u));                                          \
+    }                                                                                                                  \
+    Group name##_group_of_i8_k(uint g) {                                                                               \
+        const uint block = g / 8u * 69u, low = block + 5u + g % 8u * 8u;                                               \
+        return Group(uvec4(name##_words[block], name##_words[block + 1u + g % 8u / 2u], 0u, 0u),                       \
+                     name##_four_words(low), name##_four_words(low + 4u));                                             \
+    }                                                                                                                  \
     Group name##_group(uint g) {                                                                                       \
         if (in_k_blocks(name##_dtype)) return name##_group_of_k(g);                                                    \
         if (name##_dtype == Q6_K) return name##_group_of_q6_k(g);                                                      \
+        if (name##_dtype == Q2_K) return name##_group_of_q2_k(g);                                                      \
+        if (name##_dtype == Q3_K) return name##_group_of_q3_k(g);                                                      \
+        if (name##_dtype == IQ4_XS) return name##_group_of_iq4_xs(g);                                                  \
+        if (name##_dtype == I8_K) return name##_group_of_i8_k(g);                                                      \
         const bool five = name##_dtype == Q5_0 || name##_dtype == Q5_1;                                                \
         if (has_minimum(name##_dtype)) {                                                                               \
             const uint at = g * (five ? 6u : 5u);                                                                      \

@@ -4,8 +4,10 @@
 
 #include <lamina/plugin.h>
 #include <lamina/plugin/blocks.hpp>
+#include <lamina/plugin/codebook_blocks.hpp>
 #include <lamina/plugin/k_blocks.hpp>
 #include <lamina/plugin/single_values.hpp>
+#include <lamina/plugin/small_k_blocks.hpp>
 
 #include <array>
 #include <cstddef>
@@ -46,12 +48,15 @@ template <class Format> constexpr StorageType storage(uint32_t dtype, const char
 }
 
 inline constexpr std::array storage_types{
-    storage<Words>(LAMINA_F32, "f32", "F32"),   storage<F16>(LAMINA_F16, "f16", "F16"),
-    storage<BF16>(LAMINA_BF16, "bf16", "BF16"), storage<Words>(LAMINA_I32, "i32", "I32"),
-    storage<Q8_0>(LAMINA_Q8_0, "q8_0", "U8"),   storage<Q4_0>(LAMINA_Q4_0, "q4_0", "U8"),
-    storage<Q4_1>(LAMINA_Q4_1, "q4_1", "U8"),   storage<Q5_0>(LAMINA_Q5_0, "q5_0", "U8"),
-    storage<Q5_1>(LAMINA_Q5_1, "q5_1", "U8"),   storage<Q4_K>(LAMINA_Q4_K, "q4_k", "U8"),
-    storage<Q5_K>(LAMINA_Q5_K, "q5_k", "U8"),   storage<Q6_K>(LAMINA_Q6_K, "q6_k", "U8"),
+    storage<Words>(LAMINA_F32, "f32", "F32"),       storage<F16>(LAMINA_F16, "f16", "F16"),
+    storage<BF16>(LAMINA_BF16, "bf16", "BF16"),     storage<Words>(LAMINA_I32, "i32", "I32"),
+    storage<Q8_0>(LAMINA_Q8_0, "q8_0", "U8"),       storage<Q4_0>(LAMINA_Q4_0, "q4_0", "U8"),
+    storage<Q4_1>(LAMINA_Q4_1, "q4_1", "U8"),       storage<Q5_0>(LAMINA_Q5_0, "q5_0", "U8"),
+    storage<Q5_1>(LAMINA_Q5_1, "q5_1", "U8"),       storage<Q4_K>(LAMINA_Q4_K, "q4_k", "U8"),
+    storage<Q5_K>(LAMINA_Q5_K, "q5_k", "U8"),       storage<Q6_K>(LAMINA_Q6_K, "q6_k", "U8"),
+    storage<Q2_K>(LAMINA_Q2_K, "q2_k", "U8"),       storage<Q3_K>(LAMINA_Q3_K, "q3_k", "U8"),
+    storage<IQ4_NL>(LAMINA_IQ4_NL, "iq4_nl", "U8"), storage<IQ4_XS>(LAMINA_IQ4_XS, "iq4_xs", "U8"),
+    storage<I8_K>(LAMINA_I8_K, "i8_k", "U8"),
 };
 
 // Throws std::logic_error for a dtype that is not in the table.

@@ -1,6 +1,6 @@
-// GGML's K formats: blocks of 256 values in parts of 32 or 16. Each part has its own scale, which is an integer times
-// the block's scale. Widening gives GGML's values, bit for bit. Narrowing uses the extremes of each part, without
-// GGML's search for better scales.
+// GGML's K formats of 4 to 6 bits: blocks of 256 values in parts of 32 or 16. Each part has its own scale, which is an
+// integer times the block's scale. Widening gives GGML's values, bit for bit. Narrowing uses the extremes of each part,
+// without GGML's search for better scales.
 #pragma once
 
 #include <lamina/plugin/blocks.hpp>

@@ -78,6 +78,6 @@ enum GgufNumber : uint32_t {
     gguf_u64 = 10,
     gguf_f64 = 12
 };
-enum GgmlNumber : uint32_t { ggml_f32 = 0, ggml_f16 = 1, ggml_q8_0 = 8, ggml_q2_k = 10, ggml_i32 = 26, ggml_bf16 = 30 };
+enum GgmlNumber : uint32_t { ggml_f32 = 0, ggml_f16 = 1, ggml_q8_0 = 8, ggml_q8_k = 15, ggml_i32 = 26, ggml_bf16 = 30 };
 
 } // namespace lamina::model

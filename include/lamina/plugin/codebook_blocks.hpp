@@ -1,0 +1,117 @@
+// Formats whose values are numbers of a codebook times a scale: GGML's IQ4_NL and IQ4_XS, whose widening gives GGML's
+// values, bit for bit, and I8_K, which holds what GGML's other codebooks stand for.
+#pragma once
+
+#include <lamina/plugin/blocks.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace lamina::plugin {
+
+// The numbers of IQ4_NL and IQ4_XS, which lie closer together around 0, as weights do.
+inline constexpr std::array<int8_t, 16> iq4_numbers{-127, -104, -83, -65, -49, -35, -22, -10,
+                                                    1,    13,   25,  38,  53,  69,  89,  113};
+
+namespace detail {
+
+inline float iq4_number(std::byte b, bool upper) { return iq4_numbers[nibble(b, upper)]; }
+
+// Which number is nearest.
+inline uint32_t iq4_nearest(float value) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < iq4_numbers.size(); ++i)
+        if (std::fabs(value - iq4_numbers[i]) < std::fabs(value - iq4_numbers[best])) best = i;
+    return best;
+}
+
+// 32 values in 16 bytes: values 0 to 15 in the lower halves, 16 to 31 in the upper ones.
+inline void iq4_widen(const std::byte *low, float scale, float *out) {
+    for (int64_t i = 0; i < 16; ++i) out[i] = scale * iq4_number(low[i], false);
+    for (int64_t i = 0; i < 16; ++i) out[16 + i] = scale * iq4_number(low[i], true);
+}
+inline void iq4_narrow(const float *in, float scale, std::byte *low) {
+    const float inverse = inverse_of(scale);
+    for (int64_t i = 0; i < 16; ++i)
+        low[i] = static_cast<std::byte>(iq4_nearest(in[i] * inverse) | iq4_nearest(in[16 + i] * inverse) << 4U);
+}
+
+} // namespace detail
+
+// A scale, then 32 values.
+struct IQ4_NL {
+    static constexpr int64_t values = 32, low_at = 2, bytes = 18;
+    static void widen(const std::byte *block, float *out) {
+        detail::iq4_widen(block + low_at, detail::half_at(block), out);
+    }
+    static void narrow(const float *in, std::byte *block) {
+        detail::put_half(detail::farthest(in, values) / iq4_numbers.front(), block);
+        detail::iq4_narrow(in, detail::half_at(block), block + low_at);
+    }
+};
+
+// 256 values in parts of 32: the block's factor for scales; 16 bits with the upper two bits of each part's scale; 4
+// bytes with the lower four bits; the values. Of scales 32 is 0.
+struct IQ4_XS {
+    static constexpr int64_t values = 256, part = 32, upper_at = 2, lower_at = 4, low_at = 8, bytes = 136;
+
+    static int steps_of(const std::byte *block, int64_t p) {
+        const auto upper = static_cast<uint32_t>(block[upper_at + p / 4]) >> static_cast<uint32_t>(p % 4 * 2) & 3U;
+        return static_cast<int>(detail::nibble(block[lower_at + p / 2], p % 2 != 0) | upper << 4U) - 32;
+    }
+    static void widen(const std::byte *block, float *out) {
+        for (int64_t p = 0; p < values / part; ++p)
+            detail::iq4_widen(block + low_at + p * 16, detail::half_at(block) * static_cast<float>(steps_of(block, p)),
+                              out + p * part);
+    }
+    static void narrow(const float *in, std::byte *block) {
+        std::array<float, values / part> scale{};
+        for (size_t p = 0; p < scale.size(); ++p)
+            scale[p] = detail::farthest(in + p * part, part) / iq4_numbers.front();
+        detail::put_half(detail::farthest(scale.data(), values / part) / -32, block);
+        const float of_scales = detail::half_at(block); // rounded to f16
+        std::memset(block + upper_at, 0, low_at - upper_at);
+        for (int64_t p = 0; p < values / part; ++p) {
+            const uint32_t steps =
+                detail::whole(scale[static_cast<size_t>(p)] * detail::inverse_of(of_scales) + 32.5F, 63);
+            block[upper_at + p / 4] |= static_cast<std::byte>(steps >> 4U << static_cast<uint32_t>(p % 4 * 2));
+            block[lower_at + p / 2] |= static_cast<std::byte>((steps & 15U) << (p % 2 != 0 ? 4U : 0U));
+            detail::iq4_narrow(in + p * part, of_scales * static_cast<float>(static_cast<int>(steps) - 32),
+                               block + low_at + p * 16);
+        }
+    }
+};
+
+// 256 values in parts of 16: a factor of 32 bits, a signed byte for each part, a signed byte for each value. No file
+// has it. What GGML writes with 1 to 3 bits a value is numbers of up to 7 bits, by codebooks of up to 2,048 entries,
+// times a whole number and a factor that f16 has no room for: in this format without loss.
+struct I8_K {
+    static constexpr int64_t values = 256, part = 16, scales_at = 4, low_at = 20, bytes = 276;
+
+    static void widen(const std::byte *block, float *out) {
+        float of_scales = 0;
+        std::memcpy(&of_scales, block, sizeof of_scales);
+        for (int64_t i = 0; i < values; ++i) {
+            const float scale = of_scales * static_cast<float>(static_cast<int8_t>(block[scales_at + i / part]));
+            out[i] = scale * static_cast<float>(static_cast<int8_t>(block[low_at + i]));
+        }
+    }
+    static void narrow(const float *in, std::byte *block) {
+        const float of_scales = std::fabs(detail::farthest(in, values)) / (127 * 127);
+        std::memcpy(block, &of_scales, sizeof of_scales);
+        for (int64_t p = 0; p < values / part; ++p) {
+            const float scale = std::fabs(detail::farthest(in + p * part, part)) / 127;
+            const auto steps = static_cast<float>(detail::whole(scale * detail::inverse_of(of_scales) + 0.5F, 127));
+            block[scales_at + p] = static_cast<std::byte>(static_cast<int8_t>(steps));
+            const float inverse = detail::inverse_of(of_scales * steps);
+            for (int64_t i = p * part; i < (p + 1) * part; ++i)
+                block[low_at + i] = static_cast<std::byte>(
+                    static_cast<int8_t>(std::fmin(std::fmax(std::round(in[i] * inverse), -127.0F), 127.0F)));
+        }
+    }
+};
+
+} // namespace lamina::plugin
