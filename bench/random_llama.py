@@ -31,6 +31,13 @@ BLOCKS = {
     "q4_k": (gguf.GGMLQuantizationType.Q4_K, {0: 0.02 / 4.6 / 32, 2: 0.02 / 4.6 * 7.5 / 32}),
     "q5_k": (gguf.GGMLQuantizationType.Q5_K, {0: 0.02 / 9.2 / 32, 2: 0.02 / 9.2 * 15.5 / 32}),
     "q6_k": (gguf.GGMLQuantizationType.Q6_K, {208: 0.02 / 18.5 / 74}),
+    "q3_k": (gguf.GGMLQuantizationType.Q3_K, {108: 0.02 / 2.3 / 18.5}),
+    "q2_k": (gguf.GGMLQuantizationType.Q2_K, {80: 0.02 / 1.1 / 8.8, 82: 0.02 / 1.1 * 1.5 / 8.8}),
+    "iq4_nl": (gguf.GGMLQuantizationType.IQ4_NL, {0: 0.02 / 70}),
+    "iq4_xs": (gguf.GGMLQuantizationType.IQ4_XS, {0: 0.02 / 70 / 18.5}),
+    "iq3_s": (gguf.GGMLQuantizationType.IQ3_S, {0: 0.02 / 9.2 / 18.5}),
+    "iq3_xxs": (gguf.GGMLQuantizationType.IQ3_XXS, {0: 0.02 / 37 / 4.6}),
+    "iq2_xs": (gguf.GGMLQuantizationType.IQ2_XS, {0: 0.02 / 29 / 2.3}),
 }
 SINGLE = {"f32": (gguf.GGMLQuantizationType.F32, numpy.float32), "f16": (gguf.GGMLQuantizationType.F16, numpy.float16),
           "bf16": (gguf.GGMLQuantizationType.BF16, numpy.uint16)}

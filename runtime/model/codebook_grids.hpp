@@ -1,5 +1,5 @@
-// The codebooks of GGML's formats of 1 to 3 bits. They are part of these formats, as of github.com/ggml-org/ggml and its
-// package gguf; no formula gives them.
+// The codebooks of GGML's formats of 1 to 3 bits. They are part of these formats, as of github.com/ggml-org/ggml and
+// its package gguf; no formula gives them.
 //
 // An entry has four hexadecimal digits, two bits for each of eight numbers; or three, three bits for each of four. The
 // first number has the lowest bits. What the bits stand for is in codebooks.cpp.

@@ -56,6 +56,19 @@ TEST_CASE("gguf: tensors of unsupported types are listed separately") {
     CHECK_THAT(message_of([&] { (void)gguf.weights.at("q"); }), contains("tensor 'q' is Q8_K; expected f32, f16"));
 }
 
+TEST_CASE("gguf: tensors by codebooks have the dtype that they become") {
+    constexpr uint32_t iq3_s = 21, tq2_0 = 35;
+    GgufFile file;
+    file.tensor("i", {512, 3}, iq3_s, std::string(6 * size_t{110}, '\5'));
+    file.tensor("t", {256}, tq2_0, std::string(66, '\0'));
+    const Gguf gguf = opened(file);
+    const Weight &numbers = gguf.weights.at("i"), &ternary = gguf.weights.at("t");
+    CHECK(numbers.type == TensorType{DType::i8_k, {3, 512}});
+    CHECK(numbers.bytes_to_copy() == 6 * size_t{276}); // not made before it is read
+    CHECK(numbers.bytes().size() == 6 * size_t{276});
+    CHECK(ternary.type == TensorType{DType::q2_k, {256}});
+}
+
 TEST_CASE("gguf: metadata values have types, and integers ranges") {
     GgufFile file;
     file.metadata("u8", 0, one<uint8_t>(200)).metadata("i8", 1, one<int8_t>(-100));
