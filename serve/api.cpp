@@ -23,18 +23,18 @@ std::vector<std::string_view> parts_of(std::string_view path) {
     }
 }
 
-// What stands for "{model}", or ""; none: the path is another one.
+// What stands for "{model}" or another name in braces, or ""; none: the path is another one.
 std::optional<std::string> match(std::string_view pattern, std::string_view path) {
     const std::vector<std::string_view> wanted = parts_of(pattern), found = parts_of(path);
     if (wanted.size() != found.size()) return std::nullopt;
-    std::string model;
+    std::string part;
     for (size_t i = 0; i < wanted.size(); ++i) {
-        if (wanted[i] == "{model}" && !found[i].empty())
-            model = found[i];
+        if (wanted[i].starts_with('{') && !found[i].empty())
+            part = found[i];
         else if (wanted[i] != found[i])
             return std::nullopt;
     }
-    return model;
+    return part;
 }
 
 // In a time that does not tell how much of it is right.
@@ -67,6 +67,7 @@ const std::vector<Api::Route> &Api::routes() {
     constexpr size_t texts = size_t{4} << 20; // reading texts takes many times their size
     static const std::vector<Route> list{
         {"GET", "/", &Api::show_page, open},
+        {"GET", "/page/{file}", &Api::show_page_file, open},
         {"GET", "/status", &Api::show_status},
         {"GET", "/health", &Api::ready, open, glance},
         {"GET", "/metrics", &Api::show_metrics, key, glance},
@@ -103,8 +104,8 @@ const std::vector<Api::Route> &Api::routes() {
 
 // What a request is for.
 struct Api::Found {
-    const Route *route = nullptr;                  // null: `why_not`
-    std::string model, pattern = "other", methods; // methods: that the path takes, if this is another one
+    const Route *route = nullptr;                 // null: `why_not`
+    std::string part, pattern = "other", methods; // methods: that the path takes, if this is another one
     std::optional<Response> why_not;
 };
 
@@ -112,10 +113,10 @@ Api::Found Api::find(const Request &request) {
     const std::string method = request.method == "HEAD" ? "GET" : request.method;
     Found out;
     for (const Route &route : routes()) {
-        const std::optional<std::string> model = match(route.pattern, request.path);
-        if (!model) continue;
+        const std::optional<std::string> part = match(route.pattern, request.path);
+        if (!part) continue;
         out.pattern = route.pattern;
-        out.model = *model;
+        out.part = *part;
         out.route = &route;
         if (method == route.method) return out;
         out.methods += (out.methods.empty() ? "" : ", ") + std::string(route.method);
@@ -142,7 +143,7 @@ std::optional<Response> Api::at_once(const Request &head) {
         if (found.route != nullptr) found.route->expect_size(announced_size(head));
         if (found.route != nullptr && found.route->cost == Route::Cost::work) gate_.expect_place();
         if (found.route != nullptr && found.route->cost == Route::Cost::glance)
-            out = (this->*found.route->answer)({head, found.model});
+            out = (this->*found.route->answer)({head, found.part});
     } catch (const std::exception &why) {
         out = refusal(head.path, why, told(why));
     }
@@ -160,7 +161,7 @@ Response Api::answer(const Request &request) {
     try {
         found.route->expect_size(request.body.size());
         if (found.route->cost == Route::Cost::work) inside = gate_.enter();
-        out = (this->*found.route->answer)({request, found.model, owner_of(request)});
+        out = (this->*found.route->answer)({request, found.part, owner_of(request)});
     } catch (const std::exception &why) {
         out = refusal(request.path, why, told(why));
     }

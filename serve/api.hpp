@@ -163,6 +163,7 @@ class Api {
 
     // ---- In page_api.cpp ----
     [[nodiscard]] Response show_page(const Call &call);
+    [[nodiscard]] Response show_page_file(const Call &call);
     [[nodiscard]] Response show_status(const Call &call);
 
     [[nodiscard]] Response show_metrics(const Call &call);

@@ -226,7 +226,7 @@ std::string response_head(const Response &response, Framing framing, bool keep_a
     const auto known = http::int_to_status(static_cast<unsigned>(response.status));
     const std::string reason = known == http::status::unknown ? "" : std::string(view(http::obsolete_reason(known)));
     std::string out = "HTTP/1.1 " + std::to_string(response.status) + " " + reason + "\r\n";
-    out += "Content-Type: " + response.type + "\r\n";
+    out += "Content-Type: " + response.type + "\r\nX-Content-Type-Options: nosniff\r\n";
     for (const auto &[name, value] : response.headers) out.append(name).append(": ").append(value).append("\r\n");
     if (framing == Framing::length) out += "Content-Length: " + std::to_string(response.body.size()) + "\r\n";
     if (framing == Framing::chunks) out += "Transfer-Encoding: chunked\r\n";

@@ -35,16 +35,16 @@ Response Api::ready(const Call &) {
 }
 
 Response Api::graph_ready(const Call &call) {
-    (void)graph_called(call.model);
+    (void)graph_called(call.part);
     return ready(call);
 }
 
 Response Api::graph_metadata_of(const Call &call) {
-    return {.body = graph_metadata(call.model, *graph_called(call.model).graph).in_one_line()};
+    return {.body = graph_metadata(call.part, *graph_called(call.part).graph).in_one_line()};
 }
 
 Response Api::infer(const Call &call) {
-    const Graph graph = graph_called(call.model);
+    const Graph graph = graph_called(call.part);
     const InferBody body = infer_body(call.request.body, call.request.header("inference-header-content-length"));
     const auto request = std::make_shared<InferRequest>(
         parsed(body.json, [&](std::string_view) { return infer_request(body, *graph.graph); }));
@@ -55,7 +55,7 @@ Response Api::infer(const Call &call) {
     work->expect_fair = [request, most = options_.bodies](const OutputTypes &types) {
         expect_fair_response(*request, types, most);
     };
-    work->respond = [request, model = call.model](const TensorMap &outputs) {
+    work->respond = [request, model = call.part](const TensorMap &outputs) {
         return infer_response(model, *request, outputs);
     };
     graph.engine->submit(work);

@@ -63,7 +63,7 @@ Response Api::list_models(const Call &) {
     return {.body = Json{{"object", "list"}, {"data", std::move(list)}}.in_one_line()};
 }
 
-Response Api::show_model(const Call &call) { return {.body = as_json(engine_called(call.model)).in_one_line()}; }
+Response Api::show_model(const Call &call) { return {.body = as_json(engine_called(call.part)).in_one_line()}; }
 
 Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work, size_t tokens) {
     work->owner = call.owner;

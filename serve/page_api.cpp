@@ -1,6 +1,9 @@
-// What answers /: a page for people, and /status, which it reads.
-#include "page.hpp" // made from page.html
+// What answers /: a page for people to chat on, its files at /page/..., and /status, which it reads.
+#include "page_files.hpp" // made from page/
+#include "refusal.hpp"
 #include "route.hpp"
+
+#include <algorithm>
 
 namespace lamina::serve {
 namespace {
@@ -24,6 +27,27 @@ Json proved_as_json(const std::vector<AdmittedVariant> &variants) {
     return out;
 }
 
+std::string type_of_file(std::string_view name) {
+    if (name.ends_with(".html")) return "text/html; charset=utf-8";
+    if (name.ends_with(".css")) return "text/css; charset=utf-8";
+    if (name.ends_with(".svg")) return "image/svg+xml";
+    return "text/javascript; charset=utf-8";
+}
+
+Response page_file(std::string_view name) {
+    const auto *const found = std::ranges::find(page_files, name, &PageFile::name);
+    if (found == page_files.end()) throw Refusal(404, "the page has no file '" + std::string(name) + "'");
+    Response out{.type = type_of_file(name), .body = std::string(found->text)};
+    // Nothing but these files may run in it, and no text ever becomes HTML.
+    out.headers["Content-Security-Policy"] =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'";
+    out.headers["Cache-Control"] = "no-cache"; // or a newer server would have a page of parts that do not fit
+    out.headers["Referrer-Policy"] = "no-referrer";
+    return out;
+}
+
 uint64_t parameters_of(const ModelContents &model) {
     uint64_t out = 0;
     for (const auto &[name, weight] : model.weights) out += static_cast<uint64_t>(element_count(weight.type.shape));
@@ -32,14 +56,9 @@ uint64_t parameters_of(const ModelContents &model) {
 
 } // namespace
 
-Response Api::show_page(const Call &) {
-    Response out{.type = "text/html; charset=utf-8", .body = std::string(page)};
-    // Nothing but the page itself may run in it.
-    out.headers["Content-Security-Policy"] =
-        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    return out;
-}
+Response Api::show_page(const Call &) { return page_file("index.html"); }
+
+Response Api::show_page_file(const Call &call) { return page_file(call.part); }
 
 Response Api::show_status(const Call &) {
     Json models = Json::array();
@@ -48,6 +67,7 @@ Response Api::show_status(const Call &) {
         for (const auto &[graph, contents] : engine.contents().graphs) graphs.push_back(graph_name(engine, graph));
         models.push_back({{"name", engine.name()},
                           {"parameters", parameters_of(engine.contents())},
+                          {"longest", engine.longest()},
                           {"graphs", std::move(graphs)},
                           {"proved", proved_as_json(engine.proved())},
                           {"endpoints", endpoints_of(engine)}});

@@ -11,7 +11,7 @@
 namespace lamina::serve {
 
 struct Api::Route {
-    std::string_view method, pattern; // "{model}" is one part of a path
+    std::string_view method, pattern; // "{model}" and "{file}" are one part of a path
     Response (Api::*answer)(const Call &);
     enum class Door { open, key } door = Door::key; // whether it needs a key, if there are keys
     // glance: answered at once, whatever else goes on. work: counts as a request that waits or runs.
@@ -27,8 +27,8 @@ struct Api::Route {
 
 struct Api::Call {
     const Request &request;
-    std::string model; // what stands for "{model}" in the path
-    Owner owner{};     // of the work that it asks for
+    std::string part; // what stands for "{model}" or "{file}" in the path
+    Owner owner{};    // of the work that it asks for
 };
 
 // The paths of OpenAI's API that a model can be used with, the most telling one first.

@@ -2,9 +2,11 @@
 
 import http.client
 import json
+import math
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 
@@ -119,6 +121,15 @@ def spelling(folder):
 {% endfor %}{% if add_generation_prompt %}assistant: {% if think %}<think>
 {% endif %}{% endif %}""")
     return folder
+
+
+def wav(seconds):
+    """The bytes of a file of a tone: 16-bit, 16 kHz, one channel."""
+    samples = [int(13000 * math.sin(i * 0.3)) for i in range(int(seconds * 16000))]
+    data = struct.pack(f"<{len(samples)}h", *samples)
+    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 1, 1, 16000, 32000, 2, 16,
+                       b"data", len(data))
+    return head + data
 
 
 def lamina_json(lamina, *arguments):

@@ -2,26 +2,15 @@
 """Asks `lamina serve` for transcripts."""
 
 import concurrent.futures
-import math
 import pathlib
-import struct
 import sys
 import tempfile
 import unittest
 
-from server import lamina_json, server_of, with_words
+from server import lamina_json, server_of, wav, with_words
 
 lamina = sys.argv.pop(1)
 folder = tempfile.TemporaryDirectory()
-
-
-def wav(seconds):
-    """The bytes of a file of a tone: 16-bit, 16 kHz, one channel."""
-    samples = [int(13000 * math.sin(i * 0.3)) for i in range(int(seconds * 16000))]
-    data = struct.pack(f"<{len(samples)}h", *samples)
-    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 1, 1, 16000, 32000, 2, 16,
-                       b"data", len(data))
-    return head + data
 
 
 def form(file, **fields):
