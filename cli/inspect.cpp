@@ -187,6 +187,13 @@ std::string ignored_as_text(const ModelContents &model, const Output &output) {
            "\n  in config.json, because these keys change nothing: " + keys + "\n";
 }
 
+std::string notes_as_text(const ModelContents &model, const Output &output) {
+    if (model.notes.empty()) return "";
+    std::string out = "\n" + output.styled("notes", Style::bold) + "\n";
+    for (const std::string &note : model.notes) out += "  " + note + "\n";
+    return out;
+}
+
 // ---- As JSON ----
 
 Json layer_as_json(const ModelContents &model, const ModelLayer &layer) {
@@ -272,7 +279,8 @@ Json as_json(const ModelContents &model) {
             {"generation", generation},
             {"reading", reading_as_json(model)},
             {"images", images_as_json(model)},
-            {"ignored_keys", model.ignored_keys}};
+            {"ignored_keys", model.ignored_keys},
+            {"notes", model.notes}};
 }
 
 std::string as_text(const ModelContents &model, bool with_weights, const Output &output) {
@@ -282,7 +290,7 @@ std::string as_text(const ModelContents &model, bool with_weights, const Output 
     for (const NamedGraph *graph : graphs_in_order(model)) out += graph_as_text(model, *graph, output);
     if (with_weights || !all_used) out += weights_as_text(model, output);
     return out + generation_as_text(model, output) + reading_as_text(model, output) + images_as_text(model, output) +
-           ignored_as_text(model, output);
+           ignored_as_text(model, output) + notes_as_text(model, output);
 }
 
 struct InspectOptions {

@@ -127,6 +127,7 @@ ModelContents contents_of(const model::Model &model, const abi::Registry &plugin
     if (model.reading) out.reading = reading_of(*model.reading);
     if (model.images) out.images = images_of(*model.images);
     out.ignored_keys = model.ignored;
+    out.notes = model.notes;
     return out;
 }
 

@@ -118,6 +118,7 @@ struct Architecture {
     // or either.
     enum class Tied { by_texts, by_whole, by_either } tied = Tied::by_texts;
     std::string_view quantized = {}; // a method of "quantization_config" that `build` reads; empty: none
+    bool transposed = false;         // folders have its matrices as inputs x outputs
 };
 
 // All architectures. Each file families/NAME.cpp defines families::NAME(), which returns those of the file; CMake

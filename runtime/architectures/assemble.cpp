@@ -72,19 +72,6 @@ std::string Draft::tied(const std::string &name, const std::string &source) {
     return source;
 }
 
-void refuse_unsupported(const Config &config) {
-    if (const std::optional<Config> how = config.object("quantization_config")) {
-        const std::string method = how->text("quant_method", "a method that it does not name");
-        const std::string_view known = architecture_of(config.text("model_type"), config).quantized;
-        if (!known.empty() && method == known) return;
-        config.fail("quantization_config", "the weights are quantized by " + method +
-                                               ", which is not supported: take the model that they were made "
-                                               "from ('lamina convert --weights q8_0' makes it smaller), or a GGUF "
-                                               "file of it");
-    }
-    (void)architecture_of(config.text("model_type"), config);
-}
-
 const Architecture &architecture_of_gguf(const std::string &name, bool experts, const Config &config) {
     std::set<std::string_view> supported;
     const Architecture *found = nullptr;

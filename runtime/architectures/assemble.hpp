@@ -10,10 +10,6 @@
 
 namespace lamina::architectures {
 
-// Throws Error(input) for a config.json of an unknown architecture (the message lists the known ones), or of quantized
-// weights. To be called before anything else is read, because such a model may have other files, too.
-void refuse_unsupported(const Config &config);
-
 // The architecture that GGUF files call `name`. Throws Error(input) if none is read from GGUF; `config`: for its place.
 [[nodiscard]] const Architecture &architecture_of_gguf(const std::string &name, bool experts, const Config &config);
 

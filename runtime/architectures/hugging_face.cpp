@@ -2,6 +2,7 @@
 
 #include "architectures/assemble.hpp"
 #include "architectures/file_names.hpp"
+#include "architectures/quantization.hpp"
 #include "architectures/sentence_modules.hpp"
 #include "architectures/text_settings.hpp"
 #include "model/weights_folder.hpp"
@@ -38,15 +39,18 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const JsonText document(with_finite_numbers(text_of(file)), file.string());
     const Config whole = Config::of_model(document.root());
-    refuse_unsupported(whole);
     std::string model_type = whole.text("model_type");
+    (void)architecture_of(model_type, whole); // before anything else: such a model may have other files, too
+    Quantization quantization = Quantization::of(whole);
     std::optional<bool> tie_words;
     const Config config = part_for_texts(whole, model_type, tie_words);
+    config.ignore({"quantization_config"});
     std::optional<JsonText> generation_document;
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     const Architecture &architecture = architecture_of(model_type, config);
-    model::Weights weights = as_loaded(model::open_weights_folder(folder), architecture.base, architecture.renamed);
+    model::Weights weights =
+        as_loaded(quantization.read(model::open_weights_folder(folder)), architecture.base, architecture.renamed);
     auto sentences = SentenceModules::read(folder, weights); // adds weights
     Draft draft{.config = config,
                 .weights = weights,
@@ -56,7 +60,9 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
                 .sentences = std::move(sentences),
                 .task = task_of(whole),
                 .texts = read_text_settings(config, generation, folder)};
-    return assemble(draft, model_type, folder);
+    auto model = assemble(draft, model_type, folder);
+    if (!quantization.note().empty()) model->notes.push_back(quantization.note());
+    return model;
 }
 
 } // namespace lamina::architectures

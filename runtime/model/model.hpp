@@ -143,6 +143,7 @@ struct Model {
     std::optional<Reading> reading;
     std::optional<Images> images;
     std::optional<Chat> chat;
+    std::vector<std::string> notes = {};   // what became of its weights when they were read
     std::vector<std::string> ignored = {}; // places in config.json that change nothing: "/directionality"
 
     // Checks everything that does not need the plugins. A folder without model.safetensors is a model without weights.

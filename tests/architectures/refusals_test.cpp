@@ -149,7 +149,7 @@ TEST_CASE("architectures: keys that change nothing are listed, but not those tha
 
 TEST_CASE("architectures: unknown and unsupported settings are named") {
     using matchers::contains;
-    for (const std::string method : {"gptq", "awq", "bitsandbytes", "fp8", "compressed-tensors"})
+    for (const std::string method : {"bitsandbytes", "aqlm", "mxfp4", "modelopt"})
         CHECK_THAT(refusal("llama", "quantization_config", {{"quant_method", method}, {"bits", 4}}),
                    contains("/quantization_config: the weights are quantized by " + method) && contains("GGUF"));
     CHECK_THAT(refusal("llama", "quantization_config", {{"bits", 4}}), contains("/quantization_config"));
@@ -189,6 +189,48 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
     CHECK_THAT(refusal("opt", "do_layer_norm_before", false), contains("/do_layer_norm_before") && contains("true"));
     CHECK_THAT(refusal("opt", "word_embed_proj_dim", 20), contains("20 is not supported; expected 36"));
     CHECK_THAT(refusal("whisper", "scale_embedding", true), contains("/scale_embedding") && contains("false"));
+}
+
+TEST_CASE("architectures: settings of quantized weights that are not understood are named") {
+    using matchers::contains;
+    const auto refused = [](const nlohmann::json &how) { return refusal("quant_gptq", "quantization_config", how); };
+    const nlohmann::json gptq{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 32}};
+    const auto with = [](nlohmann::json how, const char *key, const nlohmann::json &value) {
+        how[key] = value;
+        return how;
+    };
+    CHECK(refused(gptq).empty());
+    CHECK(refused(with(gptq, "dynamic", {{"-:.*down.*", nlohmann::json::object()}})).empty());
+    CHECK_THAT(refused(with(gptq, "bits", 5)), contains("/quantization_config/bits: 5 is not supported"));
+    CHECK_THAT(refused(with(gptq, "checkpoint_format", "marlin")),
+               contains("/checkpoint_format: 'marlin' is not supported; supported: gptq, gptq_v2"));
+    CHECK_THAT(refused(with(gptq, "dynamic", {{"+:.*down.*", {{"bits", 8}}}})), contains("settings of their own"));
+    CHECK_THAT(refused(with(gptq, "group_size", 0)), contains("/group_size"));
+    CHECK_THAT(
+        refused(with(gptq, "group_size", 64)),
+        contains("tensor 'model.layers.0.mlp.down_proj.g_idx': column 64: expected a group from 0 to 1, found 2"));
+    CHECK_THAT(refused(with(with(gptq, "quant_method", "awq"), "version", "gemv")),
+               contains("/version: 'gemv' is not supported; supported: gemm"));
+    CHECK_THAT(refused({{"quant_method", "fp8"}, {"fmt", "e5m2"}}), contains("/fmt: 'e5m2' is not supported"));
+    CHECK_THAT(refused({{"quant_method", "compressed-tensors"}, {"format", "nvfp4-pack-quantized"}}),
+               contains("/format: 'nvfp4-pack-quantized' is not supported"));
+    CHECK_THAT(refused({{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}}),
+               contains("config_groups: is missing"));
+    CHECK_THAT(refusal("gpt2", "quantization_config", gptq), contains("its matrices are transposed"));
+    // What is there is not what the config says.
+    CHECK_THAT(refused({{"quant_method", "fp8"}}),
+               contains("there is no tensor 'model.layers.0.self_attn.q_proj.weight'"));
+}
+
+TEST_CASE("architectures: what became of quantized weights is said, and the tensors that are as they were are not") {
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    const Runtime runtime(options);
+    const auto notes = [&](const char *model) { return inspect(runtime, known_models / model).notes; };
+    CHECK(notes("quant_gptq") == std::vector<std::string>{"matrices quantized by gptq are read: 14 as q4_0"});
+    CHECK(notes("quant_gptq_experts") == std::vector<std::string>{"matrices quantized by gptq are read: 32 as q5_0"});
+    CHECK(notes("quant_bytes").at(0).ends_with("activations, stay as they are"));
+    CHECK(notes("llama").empty());
 }
 
 TEST_CASE("architectures: images, patches and heads that are not supported are named") {

@@ -109,7 +109,11 @@ constexpr std::array<SettingName, 2> settings{{
 namespace families {
 
 std::span<const Architecture> gpt2() {
-    static constexpr std::array<Architecture, 1> kinds{{{"gpt2", build, {"gpt2", tensors, settings}, base}}};
+    static constexpr std::array<Architecture, 1> kinds{{{.model_type = "gpt2",
+                                                         .build = build,
+                                                         .gguf = {"gpt2", tensors, settings},
+                                                         .base = base,
+                                                         .transposed = true}}};
     return kinds;
 }
 
