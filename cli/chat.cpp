@@ -1,4 +1,5 @@
 // lamina chat: a conversation with a model, in the format that it was trained for.
+#include "adapters.hpp"
 #include "command.hpp"
 #include "generate_options.hpp"
 #include "lines.hpp"
@@ -22,6 +23,7 @@ struct ChatCommandOptions {
     std::vector<std::string> texts;
     std::string system, truncation = "auto";
     SessionArguments session;
+    std::vector<std::string> lora; // adapters
     GenerateOptions generate;
     GrammarArguments grammar;
 };
@@ -123,7 +125,7 @@ GenerateOptions answer_options(const ChatCommandOptions &options, const Argument
 
 int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
-    const Model model = runtime.load(options.model);
+    const Model model = runtime.load(options.model, load_options(options.lora));
     refuse_media(options.texts);
     (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
     options.generate = answer_options(options, app, model, output);
@@ -150,6 +152,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");
     app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
         .not_empty();
+    add_lora_option(app, options->lora);
     add_session_options(app, options->session);
     app.choice("--truncation", options->truncation, {"auto", "disabled"},
                "what becomes of a conversation that is too long: auto leaves out its oldest turns, disabled ends it")

@@ -1,4 +1,5 @@
 // lamina convert: writes any model that Lamina can read as a model folder, with its matrices in another dtype if asked.
+#include "adapters.hpp"
 #include "command.hpp"
 #include "table.hpp"
 
@@ -13,7 +14,8 @@ namespace {
 
 struct ConvertCommand {
     std::filesystem::path from, folder;
-    std::string weights; // empty: each keeps its dtype
+    std::string weights;           // empty: each keeps its dtype
+    std::vector<std::string> lora; // adapters
 };
 
 std::vector<std::string> weight_dtype_names() {
@@ -80,8 +82,10 @@ int convert(const ConvertCommand &command, const GlobalOptions &global, Output &
         };
     };
     const Runtime runtime(global.runtime(output));
-    const Conversion made = lamina::convert(
-        runtime, command.from, {.weights = dtype_named(command.weights), .progress = progress_of("converting")});
+    const Conversion made = lamina::convert(runtime, command.from,
+                                            {.weights = dtype_named(command.weights),
+                                             .adapters = load_options(command.lora).adapters,
+                                             .progress = progress_of("converting")});
     made.model.save(command.folder, false, progress_of("saving"));
     output.clear_progress();
     output.note("wrote " + command.folder.string() + ": " + binary_size(bytes_of(made.weights, &ConvertedWeight::to)) +
@@ -109,6 +113,7 @@ Command add_convert(const Arguments &lamina, const GlobalOptions &global) {
     app.positional("FOLDER", command->folder, "the model folder to write, which must be new or empty")
         .required()
         .not_empty();
+    add_lora_option(app, command->lora);
     app.choice("--weights", command->weights, weight_dtype_names(), "dtype of matrices; default: each keeps its own");
     return {app, [command, &global](Output &output) { return convert(*command, global, output); }};
 }

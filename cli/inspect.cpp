@@ -1,4 +1,5 @@
 // lamina inspect: what a model folder holds: graphs, layers, weights, vocabularies, how it generates.
+#include "adapters.hpp"
 #include "command.hpp"
 #include "model_arguments.hpp"
 #include "parts.hpp"
@@ -297,6 +298,7 @@ struct InspectOptions {
     std::filesystem::path model;
     bool weights = false;
     SessionArguments session;
+    std::vector<std::string> lora; // adapters
 };
 
 // What each of several devices would have of the model; empty if none is named.
@@ -311,13 +313,15 @@ std::vector<Session::Part> parts_of(const InspectOptions &options, const Argumen
         throw Error(ErrorCode::usage, "--device: expected several devices, among which to split the model, such as "
                                       "vulkan:0,cpu; found '" +
                                           global.device + "'");
-    return runtime.session(runtime.load(options.model), device, session_options(options.session, runtime, device))
+    return runtime
+        .session(runtime.load(options.model, load_options(options.lora)), device,
+                 session_options(options.session, runtime, device))
         .parts();
 }
 
 int inspect(const InspectOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
-    const ModelContents model = lamina::inspect(runtime, options.model);
+    const ModelContents model = lamina::inspect(runtime, options.model, load_options(options.lora));
     const std::vector<Session::Part> parts =
         model.fault ? std::vector<Session::Part>() : parts_of(options, app, global, runtime);
     if (output.json()) {
@@ -341,6 +345,7 @@ Command add_inspect(const Arguments &lamina, const GlobalOptions &global) {
     auto options = std::make_shared<InspectOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.flag("--weights", options->weights, "also list every weight with its dtype and shape");
+    add_lora_option(app, options->lora);
     add_cache_option(app, options->session);
     add_split_options(app, options->session);
     return {app, [options, app, &global](Output &output) { return inspect(*options, app, global, output); }};

@@ -1,6 +1,7 @@
 // lamina serve: models behind HTTP.
 #include "serve/server.hpp"
 
+#include "adapters.hpp"
 #include "command.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
@@ -26,6 +27,7 @@ struct ServeArguments {
             largest_body = 32, bodies = 256, slots = 8, context = 4096, guess_ahead = 0;
     bool truncate = false;
     SessionArguments session;
+    std::vector<std::string> lora; // adapters
 };
 
 struct NamedModel {
@@ -121,6 +123,10 @@ std::unique_ptr<serve::Server> new_server(const serve::ServerOptions &options, c
 
 int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &output) {
     const std::vector<NamedModel> models = named_models(arguments.models);
+    const LoadOptions changes = load_options(arguments.lora);
+    if (!changes.adapters.empty() && models.size() != 1)
+        throw Error(ErrorCode::usage,
+                    "--lora: expected one MODEL, which the adapter changes; found " + std::to_string(models.size()));
     serve::ServerOptions options = server_options(arguments);
     options.log = [&output](const std::string &line) { output.note(line); };
     const Runtime runtime(global.runtime(output));
@@ -130,7 +136,7 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
     const std::unique_ptr<serve::Server> server = new_server(options, runtime, device);
     std::vector<std::string> names;
     for (const NamedModel &model : models) {
-        const std::string room = server->add(model.name, runtime.load(model.path), how);
+        const std::string room = server->add(model.name, runtime.load(model.path, changes), how);
         if (!room.empty()) output.note(model.name + ": " + room);
         names.push_back(model.name);
         stop_if_interrupted();
@@ -218,6 +224,7 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "the same for an address; behind a proxy, where all have the same one: as many as --connections")
         .shows_default()
         .within(int64_t{1}, int64_t{1 << 16});
+    add_lora_option(app, arguments->lora);
     arguments->session.cache = "auto";
     add_session_options(app, arguments->session, {"auto", "f32", "f16"});
     return {app, [arguments, &global](Output &output) { return serve(*arguments, global, output); }};

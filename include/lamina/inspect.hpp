@@ -134,6 +134,7 @@ struct ModelContents {
 
 // The same for a folder, even if its parts do not fit together: then `fault` says why. Throws Error(input) if a part
 // cannot be read, Error(plugin) if a layer has no plugin.
-[[nodiscard]] ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder);
+[[nodiscard]] ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder,
+                                    const LoadOptions &options = {});
 
 } // namespace lamina

@@ -71,6 +71,17 @@ struct SessionState;
 struct Access;
 } // namespace detail
 
+// Small changes of a model (LoRA), which are merged into its weights when these are first read: a folder of PEFT for a
+// model of a Hugging Face folder, or a GGUF file for one of a GGUF file. Each matrix that it changes becomes f32.
+struct Adapter {
+    std::filesystem::path path; // or the name of a repository, ORG/NAME, in the cache of Hugging Face
+    double scale = 1;           // how strong its changes are; 1: as they were trained
+};
+
+struct LoadOptions {
+    std::vector<Adapter> adapters{}; // in any order: changes of the same matrix are added
+};
+
 class Model {
   public:
     Model(const Model &) = default; // moves copy, too, so that a handle is never empty
@@ -273,7 +284,7 @@ class Runtime {
 
     // Reads a model folder and validates all of it against the available plugins. Errors that do not depend on the
     // sizes of the inputs are thrown here, the others by run().
-    [[nodiscard]] Model load(const std::filesystem::path &folder) const;
+    [[nodiscard]] Model load(const std::filesystem::path &folder, const LoadOptions &options = {}) const;
     // The same for a model in memory. No file is read or written.
     [[nodiscard]] Model load(const ModelDescription &description) const;
     [[nodiscard]] Session session(const Model &model, const Device &device, const SessionOptions &options = {}) const;

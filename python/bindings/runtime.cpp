@@ -5,6 +5,7 @@
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -124,10 +125,13 @@ void add_runtime(nb::module_ &m) {
             nb::arg("id"))
         .def(
             "load",
-            [](const Runtime &runtime, const std::filesystem::path &path) {
-                return unlocked([&] { return runtime.load(path); });
+            [](const Runtime &runtime, const std::filesystem::path &path,
+               const std::vector<std::pair<std::filesystem::path, double>> &lora) {
+                LoadOptions options;
+                for (const auto &[adapter, scale] : lora) options.adapters.push_back({adapter, scale});
+                return unlocked([&] { return runtime.load(path, options); });
             },
-            nb::arg("path"))
+            nb::arg("path"), nb::arg("lora") = std::vector<std::pair<std::filesystem::path, double>>())
         .def("session", &make_session, nb::arg("model"), nb::arg("device"), nb::arg("variants"), nb::arg("keep_all"),
              nb::arg("fusion"), nb::arg("precision"), nb::arg("kv_cache"), nb::arg("split"), nb::arg("max_memory"));
 }

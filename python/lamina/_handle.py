@@ -35,6 +35,7 @@ class Loaded(NamedTuple):
     cache: bool
     validation: bool
     how: How
+    lora: Tuple[Tuple[str, float], ...] = ()
 
 
 class Open(NamedTuple):
@@ -50,7 +51,7 @@ class Handle:
     def __init__(self, loaded: Loaded) -> None:
         self._loaded, self._how = loaded, loaded.how
         self._runtime = runtime(loaded.plugin_folders, loaded.cache, loaded.validation)
-        model = self._runtime.load(loaded.path)
+        model = self._runtime.load(loaded.path, loaded.lora)
         self._name, self._path = model.name, model.folder
         self._device = self._runtime.device(loaded.device)
         self._turn = threading.RLock()

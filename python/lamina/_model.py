@@ -22,6 +22,19 @@ Array = npt.NDArray[Any]
 Self = TypeVar("Self", bound="Model")
 
 
+def adapters_of(lora: Union[Path, Sequence[Path], Mapping[Path, float]]) -> Tuple[Tuple[str, float], ...]:
+    """Absolute paths, or names of models, with how strong each is."""
+
+    def known(path: Path) -> str:
+        return os.path.abspath(path) if os.path.exists(path) else os.fspath(path)
+
+    if isinstance(lora, (str, os.PathLike)):
+        return ((known(lora), 1.0),)
+    if isinstance(lora, Mapping):
+        return tuple((known(path), float(scale)) for path, scale in lora.items())
+    return tuple((known(path), 1.0) for path in lora)
+
+
 def load(
     path: Path,
     device: str = "auto",
@@ -33,6 +46,7 @@ def load(
     fusion: bool = True,
     split: Sequence[int] = (),
     max_memory: Sequence[int] = (),
+    lora: Union[Path, Sequence[Path], Mapping[Path, float]] = (),
     cache: bool = True,
     validation: bool = False,
 ) -> Model:
@@ -58,6 +72,9 @@ def load(
     max_memory
         How many bytes of each device may be filled so, if not all that is free.
     cache
+    lora
+        Adapters to merge into the model: folders of PEFT, or GGUF files for a model in a GGUF file; with how strong each
+        is, {"adapter": 0.5}, or as they were trained.
         Remember in ~/.cache/lamina which kernels have been proved on a device, and how fast they are.
     validation
         Run under Vulkan's validation layers; their messages go to the logger "lamina".
@@ -65,7 +82,7 @@ def load(
     given = os.fspath(path)
     known = os.path.abspath(given) if os.path.exists(given) else given  # or the name of a model
     how = How(dict(variants), precision, kv_cache, fusion, list(split), list(max_memory))
-    return Model(Loaded(known, device, folders_of(plugin_folders), cache, validation, how))
+    return Model(Loaded(known, device, folders_of(plugin_folders), cache, validation, how, adapters_of(lora)))
 
 
 class Part(NamedTuple):

@@ -14,6 +14,7 @@ from conftest import source
 import lamina
 
 G2P = lamina.models / "g2p"
+ADAPTERS = source / "tests" / "architectures" / "adapters"
 
 
 def test_the_version_is_that_of_the_sources_and_of_the_package():
@@ -111,6 +112,22 @@ def test_a_pickled_model_is_loaded_again(g2p, tmp_path, monkeypatch):
     assert again is not model and again._loaded == model._loaded
     assert again._loaded.how.fusion is False and again._loaded.plugin_folders == (str(tmp_path),)
     assert again.device.id == "cpu" and again.generate("vulkan") == model.generate("vulkan")
+
+
+def test_adapters_are_merged_and_pickled_with_the_model(fixture_model, tmp_path, monkeypatch):
+    llama, adapter = fixture_model("llama"), ADAPTERS / "llama"
+    monkeypatch.chdir(ADAPTERS)
+    logits = lambda lora: lamina.load(llama, "cpu", lora=lora).run("decode", ids=[[3, 4, 5]], position=[0])["logits"]
+    plain, whole = logits(()), logits("llama")
+    assert abs(whole - plain).max() > 1e-2
+    for lora in ([adapter], {adapter: 1}, {adapter: 0.25, "llama": 0.75}):
+        assert abs(logits(lora) - whole).max() < 1e-4 * abs(whole).max()
+    model = lamina.load(llama, "cpu", lora={"llama": 0.5})
+    pickled = pickle.dumps(model)
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(pickled)._loaded.lora == ((str(adapter), 0.5),)
+    with pytest.raises(lamina.InputError, match="is it for another model"):
+        lamina.load(llama, "cpu", lora=ADAPTERS / "gpt2")
 
 
 def test_another_process_gets_models_and_gives_results(script, fixture_model):

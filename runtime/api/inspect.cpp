@@ -137,9 +137,9 @@ ModelContents inspect(const Model &model) {
     return contents_of(*detail::Access::model(model), *detail::Access::plugins(model));
 }
 
-ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder) {
+ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder, const LoadOptions &options) {
     const abi::Registry &plugins = *detail::Access::state(runtime)->plugins;
-    const auto model = architectures::open(folder);
+    const auto model = architectures::open(folder, options.adapters);
     api::expect_plugins(*model, plugins);
     ModelContents out = contents_of(*model, plugins);
     try {

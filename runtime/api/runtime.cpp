@@ -206,8 +206,8 @@ Device Runtime::device(const std::string &id) const {
     throw Error(ErrorCode::no_device, message);
 }
 
-Model Runtime::load(const std::filesystem::path &folder) const {
-    return detail::Access::checked(architectures::open(folder), state_->plugins);
+Model Runtime::load(const std::filesystem::path &folder, const LoadOptions &options) const {
+    return detail::Access::checked(architectures::open(folder, options.adapters), state_->plugins);
 }
 
 Model Runtime::load(const ModelDescription &description) const {

@@ -2,6 +2,7 @@
 // a Hugging Face folder, so that one architecture serves both.
 #include "architectures/gguf_model.hpp"
 
+#include "architectures/adapters.hpp"
 #include "architectures/assemble.hpp"
 #include "architectures/gguf_names.hpp"
 #include "architectures/text_settings.hpp"
@@ -63,12 +64,23 @@ class Reader {
     explicit Reader(const std::filesystem::path &file)
         : gguf_(model::open_gguf_in_parts(file)), type_(gguf_.metadata.at("general.architecture").string()),
           place_(file.string() + ": metadata") {
+        if (gguf_.metadata.has("general.type") && gguf_.metadata.at("general.type").string() == "adapter")
+            refuse("an adapter, which changes another model: give that model, and --lora with this file");
         const JsonText document(Json{{"model_type", type_}}.in_one_line(), place_);
         try {
             architecture_ = &architecture_of_gguf(type_, find("expert_count") != nullptr, Config(document.root()));
         } catch (const Error &error) {
             throw Error(error.code(), in_gguf_names(error.what(), {}));
         }
+    }
+
+    // Merges adapters into the tensors, and returns what they change.
+    std::string change(const std::vector<Adapter> &adapters) {
+        std::vector<AdapterContents> changes;
+        for (const Adapter &adapter : adapters) changes.push_back(read_gguf_adapter(adapter, type_));
+        Merged merged = with_adapters(gguf_.weights, changes);
+        gguf_.weights = std::move(merged.weights);
+        return merged.note;
     }
 
     [[nodiscard]] const Architecture &architecture() const { return *architecture_; }
@@ -333,8 +345,9 @@ void refuse_unused(const Draft &draft) {
 
 } // namespace
 
-std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file) {
-    const Reader reader(file);
+std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file, const std::vector<Adapter> &adapters) {
+    Reader reader(file);
+    const std::string note = reader.change(adapters);
     const Architecture &architecture = reader.architecture();
     try {
         const JsonText document(reader.config(), reader.place());
@@ -350,6 +363,7 @@ std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file) {
         auto model = assemble(draft, std::string(architecture.model_type), file);
         refuse_unused(draft);
         let_go(reader.metadata_bytes()); // the vocabulary, most of all
+        if (!note.empty()) model->notes.push_back(note);
         return model;
     } catch (const Error &error) {
         throw Error(error.code(), in_gguf_names(error.what(), architecture.gguf));

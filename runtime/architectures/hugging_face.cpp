@@ -1,5 +1,6 @@
 #include "architectures/hugging_face.hpp"
 
+#include "architectures/adapters.hpp"
 #include "architectures/assemble.hpp"
 #include "architectures/file_names.hpp"
 #include "architectures/quantization.hpp"
@@ -35,7 +36,7 @@ Config part_for_texts(const Config &whole, std::string &model_type, std::optiona
 
 } // namespace
 
-std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
+std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const std::vector<Adapter> &adapters) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const JsonText document(with_finite_numbers(text_of(file)), file.string());
     const Config whole = Config::of_model(document.root());
@@ -49,8 +50,15 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     const Architecture &architecture = architecture_of(model_type, config);
-    model::Weights weights =
-        as_loaded(quantization.read(model::open_weights_folder(folder)), architecture.base, architecture.renamed);
+    const auto named = [&](const model::Weights &given) {
+        return as_loaded(given, architecture.base, architecture.renamed);
+    };
+    model::Weights weights = named(quantization.read(model::open_weights_folder(folder)));
+    std::vector<AdapterContents> changes;
+    for (const Adapter &adapter : adapters)
+        changes.push_back(read_peft_adapter(adapter, named, architecture.transposed));
+    Merged merged = with_adapters(weights, changes);
+    weights = std::move(merged.weights);
     auto sentences = SentenceModules::read(folder, weights); // adds weights
     Draft draft{.config = config,
                 .weights = weights,
@@ -61,7 +69,8 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder) {
                 .task = task_of(whole),
                 .texts = read_text_settings(config, generation, folder)};
     auto model = assemble(draft, model_type, folder);
-    if (!quantization.note().empty()) model->notes.push_back(quantization.note());
+    for (const std::string &note : {quantization.note(), merged.note})
+        if (!note.empty()) model->notes.push_back(note);
     return model;
 }
 

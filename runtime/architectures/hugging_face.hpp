@@ -4,11 +4,15 @@
 
 #include "model/model.hpp"
 
+#include <lamina/lamina.hpp>
+
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 namespace lamina::architectures {
 
-[[nodiscard]] std::shared_ptr<model::Model> read_hugging_face(const std::filesystem::path &folder);
+[[nodiscard]] std::shared_ptr<model::Model> read_hugging_face(const std::filesystem::path &folder,
+                                                              const std::vector<Adapter> &adapters);
 
 } // namespace lamina::architectures

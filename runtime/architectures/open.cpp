@@ -23,26 +23,32 @@ bool is_gguf(const fs::path &file) {
     return std::ranges::equal(found, std::as_bytes(std::span("GGUF", 4)));
 }
 
-std::shared_ptr<model::Model> read(const fs::path &path) {
+std::shared_ptr<model::Model> read(const fs::path &path, const std::vector<Adapter> &adapters) {
     const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, path.string() + ": " + why); };
     std::error_code error;
     if (!fs::is_directory(path, error)) {
-        if (path.extension() == ".gguf" || is_gguf(path)) return read_gguf(path);
+        if (path.extension() == ".gguf" || is_gguf(path)) return read_gguf(path, adapters);
         const std::string other = model::what_it_is(path);
         refuse(other.empty() ? "not a model; expected a folder or a GGUF file" : other);
     }
-    if (has_file(path / "model.json")) return model::Model::load(path);
+    if (has_file(path / "model.json")) {
+        if (!adapters.empty())
+            refuse(
+                "adapters change models of Hugging Face folders and GGUF files; give the one that this folder was made "
+                "from. 'lamina convert --lora' writes a folder with the changes");
+        return model::Model::load(path);
+    }
     if (!has_file(path / "config.json"))
         refuse("no model in this folder; expected the config.json and model.safetensors of Hugging Face (or "
                "pytorch_model.bin), or Lamina's model.json" +
                model::found_instead(path));
-    return read_hugging_face(path);
+    return read_hugging_face(path, adapters);
 }
 
 } // namespace
 
-std::shared_ptr<model::Model> open(const fs::path &given) {
-    auto model = read(model_path(given));
+std::shared_ptr<model::Model> open(const fs::path &given, const std::vector<Adapter> &adapters) {
+    auto model = read(model_path(given), adapters);
     model->weights.expect_whole();
     return model;
 }

@@ -3,13 +3,17 @@
 
 #include "model/model.hpp"
 
+#include <lamina/lamina.hpp>
+
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 namespace lamina::architectures {
 
-// Weights are mapped into memory, not converted. Throws Error(input) with the file, the place in it, what was expected
-// and what was found.
-[[nodiscard]] std::shared_ptr<model::Model> open(const std::filesystem::path &given);
+// Weights are mapped into memory, not converted, but those that adapters change, which are made when they are read.
+// Throws Error(input) with the file, the place in it, what was expected and what was found.
+[[nodiscard]] std::shared_ptr<model::Model> open(const std::filesystem::path &given,
+                                                 const std::vector<Adapter> &adapters = {});
 
 } // namespace lamina::architectures

@@ -14,8 +14,9 @@ struct OtherFormat {
     const char *what;
 };
 
-constexpr auto adapter = "part of an adapter (LoRA, for example), which changes another model: merge the two with "
-                         "PEFT's merge_and_unload(), and save the result with save_pretrained()";
+constexpr auto adapter =
+    "part of an adapter (LoRA), which changes another model: give that model, and --lora with this "
+    "folder";
 constexpr auto onnx = "an ONNX model, which Lamina does not read: take the model's safetensors or GGUF files";
 constexpr auto torch_weights =
     "weights of PyTorch, which Lamina reads as pytorch_model.bin in a folder with config.json: "
