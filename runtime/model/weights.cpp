@@ -14,12 +14,12 @@ namespace lamina::model {
 // A tensor that is made when it is needed.
 class Made {
   public:
-    Made(std::vector<Weight> parts, std::function<void(std::span<std::byte>)> fill)
-        : parts_(std::move(parts)), fill_(std::move(fill)) {}
+    Made(TensorType type, std::vector<Weight> parts, std::function<void(std::span<std::byte>)> fill)
+        : type_(std::move(type)), parts_(std::move(parts)), fill_(std::move(fill)) {}
 
-    [[nodiscard]] std::span<const std::byte> bytes(const TensorType &type) const {
+    [[nodiscard]] std::span<const std::byte> bytes() const {
         std::call_once(once_, [&] {
-            Tensor whole(type);
+            Tensor whole(type_);
             fill_(whole.bytes());
             whole_ = std::move(whole), is_made_ = true;
             for (const Weight &part : parts_) part.let_go();
@@ -31,6 +31,7 @@ class Made {
     [[nodiscard]] const std::vector<Weight> &parts() const { return parts_; }
 
   private:
+    TensorType type_;
     std::vector<Weight> parts_;
     std::function<void(std::span<std::byte>)> fill_;
     mutable std::atomic<bool> is_made_ = false;
@@ -38,12 +39,15 @@ class Made {
     mutable Tensor whole_;
 };
 
-std::span<const std::byte> Weight::bytes() const { return made != nullptr ? made->bytes(type) : stored; }
+std::span<const std::byte> Weight::bytes() const {
+    return made != nullptr ? made->bytes().subspan(first, type.bytes()) : stored;
+}
 
 uint64_t Weight::bytes_to_copy() const { return made != nullptr && !made->is_made() ? type.bytes() : 0; }
 
 Weight Weight::made_of(TensorType type, std::vector<Weight> parts, std::function<void(std::span<std::byte>)> fill) {
-    return {std::move(type), {}, nullptr, std::make_shared<const Made>(std::move(parts), std::move(fill))};
+    auto made = std::make_shared<const Made>(type, std::move(parts), std::move(fill));
+    return {std::move(type), {}, nullptr, std::move(made)};
 }
 
 Weight Weight::stacked(const std::vector<Weight> &parts) {
@@ -98,10 +102,11 @@ Weight Weight::rows(int64_t begin, int64_t end) const {
                                           " of a tensor of shape " + to_string(type.shape));
     Weight out = *this;
     out.type.shape.front() = end - begin;
-    const std::span<const std::byte> whole = bytes();
-    const size_t row = all == 0 ? 0 : whole.size() / static_cast<size_t>(all);
-    out.stored = whole.subspan(static_cast<size_t>(begin) * row, static_cast<size_t>(end - begin) * row);
-    if (made != nullptr) out.owner = std::exchange(out.made, nullptr);
+    const size_t row = all == 0 ? 0 : (made != nullptr ? type.bytes() : stored.size()) / static_cast<size_t>(all);
+    if (made != nullptr)
+        out.first += static_cast<size_t>(begin) * row;
+    else
+        out.stored = stored.subspan(static_cast<size_t>(begin) * row, static_cast<size_t>(end - begin) * row);
     return out;
 }
 

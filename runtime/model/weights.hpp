@@ -25,6 +25,7 @@ struct Weight {
     std::span<const std::byte> stored; // empty, if it is made of others
     std::shared_ptr<const void> owner;
     std::shared_ptr<const class Made> made{};
+    size_t first = 0; // of its bytes in what is made
 
     static Weight of(Tensor tensor);
     // Tensors of the same type as one, along a new first axis. If they follow each other in memory, this shares their

@@ -64,6 +64,30 @@ TEST_CASE("weights: a tensor may have two names, but a name has only one tensor"
                contains("file: no tensor 'tabel'; did you mean 'table'?"));
 }
 
+TEST_CASE("weights: rows of what is made when it is read are not made before") {
+    size_t made = 0;
+    const Weight whole = Weight::made_of({DType::f32, {4, 2}}, {}, [&](std::span<std::byte> out) {
+        ++made;
+        for (size_t i = 0; i < 8; ++i) {
+            const auto value = static_cast<float>(i);
+            std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
+        }
+    });
+    const Weight last = whole.rows(1, 4).entry(2), none = whole.rows(4, 4);
+    CHECK(made == 0);
+    CHECK(last.type.shape == Shape{2});
+    CHECK(last.bytes_to_copy() == 2 * sizeof(float));
+    CHECK(none.bytes().empty());
+    float value = 0;
+    REQUIRE(last.bytes().size() == 2 * sizeof value);
+    std::memcpy(&value, last.bytes().data(), sizeof value);
+    CHECK(value == 6);
+    CHECK(last.bytes().data() == whole.bytes().data() + 6 * sizeof value);
+    CHECK(made == 1);
+    CHECK(last.bytes_to_copy() == 0);
+    CHECK_THROWS_AS(whole.rows(3, 5), Error);
+}
+
 TEST_CASE("stacked tensors share the bytes of those that follow each other, and otherwise become one when read") {
     const Weight whole = Weight::of(counted({4, 2}));
     const Weight there = Weight::stacked({whole.rows(0, 2), whole.rows(2, 4)});
