@@ -2,6 +2,7 @@
 
 #include "architectures/assemble.hpp"
 #include "base/utf8.hpp"
+#include "model/bitsandbytes.hpp"
 #include "model/fp8.hpp"
 #include "model/quantized_layouts.hpp"
 
@@ -45,7 +46,8 @@ constexpr const char *quantization_key = "quantization_config";
 [[noreturn]] void refuse_method(const Config &whole, const std::string &method) {
     whole.fail(quantization_key,
                "the weights are quantized by " + method +
-                   ", which is not supported; supported: fp8, fbgemm_fp8, gptq, awq and compressed-tensors. Take "
+                   ", which is not supported; supported: fp8, fbgemm_fp8, gptq, awq, compressed-tensors and "
+                   "bitsandbytes. Take "
                    "the model that they were made from ('lamina convert --weights q8_0' makes it smaller), or a "
                    "GGUF file of it");
 }
@@ -92,6 +94,7 @@ DType dtype_of_model(const Config &whole) {
 
 bool is_fp8(const StoredTensor &stored) { return stored.dtype == "F8_E4M3"; }
 bool is_bytes(const StoredTensor &stored) { return stored.dtype == "I8"; }
+bool is_unsigned_bytes(const StoredTensor &stored) { return stored.dtype == "U8"; }
 
 Method gptq(const Config &how) {
     const int64_t bits = how.find("bits") ? how.find("bits")->integer(1, 32) : 4;
@@ -206,6 +209,20 @@ Method compressed_tensors(const Config &how, DType dtype) {
             of_activations ? ". What its makers also quantize, activations, stay as they are" : ""};
 }
 
+Method bitsandbytes(DType dtype) {
+    return {"bitsandbytes",
+            {{"weight",
+              {"weight.absmax", "weight.quant_map", "weight.nested_absmax", "weight.nested_quant_map",
+               "weight.quant_state.bitsandbytes__nf4", "weight.quant_state.bitsandbytes__fp4"},
+              is_unsigned_bytes,
+              [](const Weights &file, const std::string &module) {
+                  return Method::Matrix(model::four_bit_matrix(file, module));
+              }},
+             {"weight", {"SCB", "weight_format"}, is_bytes, [=](const Weights &file, const std::string &module) {
+                  return Method::Matrix(model::eight_bit_matrix(file, module, dtype));
+              }}}};
+}
+
 // Tensors of caches in fewer bits, which Lamina does not need.
 bool is_of_cache(std::string_view name) {
     return name.ends_with("_proj.output_scale") || name.ends_with(".k_scale") || name.ends_with(".v_scale");
@@ -259,6 +276,8 @@ Quantization Quantization::of(const Config &whole) {
             Method{"fbgemm_fp8", {fp8_of_compressed_tensors(dtype, {}, {"weight_scale", "input_scale_ub"})}});
     else if (method == "compressed-tensors")
         out.method_ = std::make_shared<const Method>(compressed_tensors(*how, dtype));
+    else if (method == "bitsandbytes")
+        out.method_ = std::make_shared<const Method>(bitsandbytes(dtype));
     else
         refuse_method(whole, method);
     return out;

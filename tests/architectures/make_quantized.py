@@ -1,6 +1,6 @@
 """Writes tiny random models whose matrices are quantized, in the formats of published files, and their outputs.
 
-    python3 -m venv venv && venv/bin/pip install torch transformers safetensors compressed-tensors
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors compressed-tensors bitsandbytes
     venv/bin/python tests/architectures/make_quantized.py            writes all of them
     venv/bin/python tests/architectures/make_quantized.py quant_awq  writes those whose names begin so
 
@@ -117,6 +117,32 @@ def byte_rows(dtype=torch.bfloat16):
                                 {"num_bits": 8, "type": "int", "symmetric": True, "strategy": "token", "dynamic": True})
 
 
+def four_bits(nested, kind="nf4", block=64):
+    """bitsandbytes, functional.py; what it computes is what backends/default/ops.py says."""
+    def quantize(module, rows, columns):
+        from bitsandbytes import functional
+        from bitsandbytes.backends.default.ops import _dequantize_4bit_compute
+        codes, state = functional.quantize_4bit(torch.randn(rows, columns).bfloat16(), blocksize=block,
+                                                compress_statistics=nested, quant_type=kind)
+        parts = {module + ".weight": codes}
+        parts |= {f"{module}.weight.{key}": value for key, value in state.as_dict(packed=True).items()}
+        absmax = state.absmax
+        if nested:
+            blocks = torch.arange(absmax.numel()) // state.state2.blocksize
+            absmax = state.state2.code[absmax.long()] * state.state2.absmax[blocks] + state.offset
+        values = _dequantize_4bit_compute(codes.flatten(), absmax, state.code, block, (rows, columns), torch.bfloat16)
+        return parts, values.double()
+    return quantize, {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": kind,
+                      "bnb_4bit_use_double_quant": nested, "bnb_4bit_compute_dtype": "bfloat16"}
+
+
+def eight_bits(module, rows, columns):
+    q, s = torch.randint(-127, 128, (rows, columns)).to(torch.int8), torch.rand(rows) * 2 + 0.5
+    values = (q * s.view(-1, 1) * 7.874015718698502e-3).half()  # int8_vectorwise_dequant() there
+    return {module + ".weight": q, module + ".SCB": s, module + ".weight_format": torch.tensor(0, dtype=torch.uint8)}, \
+        values.double()
+
+
 def random_fp8(rows, columns):
     return (torch.randn(rows, columns) * 8).to(torch.float8_e4m3fn)
 
@@ -191,5 +217,8 @@ if __name__ == "__main__":
     quantized("quant_bytes_f32", qwen2(), byte_rows(torch.float32), bfloat)
     quantized("quant_fp8", llama(), fp8([16, 32]), bfloat)
     quantized("quant_fp8_whole", qwen2(), fp8(None), bfloat)
+    quantized("quant_nf4", llama(), four_bits(True), bfloat)
+    quantized("quant_fp4", qwen2(), four_bits(False, "fp4", 128), bfloat)
+    quantized("quant_int8", llama(), (eight_bits, {"quant_method": "bitsandbytes", "load_in_8bit": True}), half)
     float_weights = {"num_bits": 8, "type": "float", "symmetric": True, "strategy": "channel"}
     quantized("quant_fp8_rows", llama(), (fp8_rows, compressed("float-quantized", float_weights)), bfloat)

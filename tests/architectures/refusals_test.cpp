@@ -149,7 +149,7 @@ TEST_CASE("architectures: keys that change nothing are listed, but not those tha
 
 TEST_CASE("architectures: unknown and unsupported settings are named") {
     using matchers::contains;
-    for (const std::string method : {"bitsandbytes", "aqlm", "mxfp4", "modelopt"})
+    for (const std::string method : {"hqq", "aqlm", "mxfp4", "modelopt"})
         CHECK_THAT(refusal("llama", "quantization_config", {{"quant_method", method}, {"bits", 4}}),
                    contains("/quantization_config: the weights are quantized by " + method) && contains("GGUF"));
     CHECK_THAT(refusal("llama", "quantization_config", {{"bits", 4}}), contains("/quantization_config"));

@@ -1,4 +1,5 @@
 // Matrices quantized by others. tests/architectures/make_quantized.py writes whole models in each of their formats.
+#include "model/bitsandbytes.hpp"
 #include "model/fp8.hpp"
 #include "model/quantized_layouts.hpp"
 
@@ -171,6 +172,34 @@ TEST_CASE("quantized: the numbers of e4m3 are those of its definition") {
     CHECK(widen_e4m3(0x7e) == 448.0F);
     CHECK(std::isnan(widen_e4m3(0x7f)));
     CHECK(std::isnan(widen_e4m3(0xff)));
+}
+
+TEST_CASE("quantized: what bitsandbytes says of a matrix must be what is there") {
+    const auto refusal = [](const std::string &state, int64_t bytes, const Shape &absmax) {
+        Weights weights("f");
+        const auto text = [](const std::string &json) { return std::vector<uint8_t>(json.begin(), json.end()); };
+        weights.add_other("m.weight", other("U8", {bytes, 1}, std::vector<uint8_t>(static_cast<size_t>(bytes), 0x7f)));
+        weights.add_other("m.weight.quant_state.bitsandbytes__nf4",
+                          other("U8", {static_cast<int64_t>(state.size())}, text(state)));
+        weights.add("m.weight.quant_map", Weight::of(Tensor({DType::f32, {16}})));
+        weights.add("m.weight.absmax", Weight::of(Tensor({DType::f32, absmax})));
+        return message_of([&] { (void)four_bit_matrix(weights, "m").bytes(); });
+    };
+    const std::string state = R"({"quant_type": "nf4", "blocksize": 64, "dtype": "bfloat16", "shape": [3, 32]})";
+    CHECK(refusal(state, 48, {2}).empty());
+    CHECK_THAT(refusal(state, 47, {2}),
+               contains("'m.weight': expected 48 bytes for a matrix of (3, 32), found (47, 1)"));
+    CHECK_THAT(refusal(state, 48, {1}), contains("'m.weight.absmax': expected F32 (2), found F32 (1)"));
+    CHECK_THAT(refusal("{", 48, {2}), contains("quant_state.bitsandbytes__nf4"));
+    CHECK_THAT(refusal(R"({"blocksize": 0, "dtype": "bfloat16", "shape": [3, 32]})", 48, {2}), contains("/blocksize"));
+    CHECK_THAT(refusal(R"({"blocksize": 64, "dtype": "int8", "shape": [3, 32]})", 48, {2}),
+               contains("'int8' is not supported"));
+    CHECK_THAT(refusal(R"({"blocksize": 64, "dtype": "float32", "shape": [96]})", 48, {2}), contains("/shape"));
+    CHECK_THAT(
+        refusal(
+            R"({"blocksize": 64, "dtype": "float32", "shape": [3, 32], "nested_blocksize": 256, "nested_offset": 0})",
+            48, {2}),
+        contains("'m.weight.absmax': expected U8 (2), found F32 (2)"));
 }
 
 TEST_CASE("quantized: FP8 has one scale, one for each row or one for each block") {
