@@ -15,19 +15,19 @@ std::optional<Grammar> of_format(const JsonView &format) {
     const JsonView type = format.at("type");
     if (type.string() == "text") return std::nullopt;
     if (type.string() == "json_object") {
-        expect_fields(format, {{"type"}, {}, {}});
+        expect_fields(format, "JsonFormat");
         return Grammar::json_object();
     }
     if (type.string() != "json_schema")
         type.fail("expected \"text\", \"json_object\" or \"json_schema\", found " + type.description());
-    expect_fields(format, {{"type", "json_schema"}, {}, {}});
+    expect_fields(format, "JsonSchemaFormat");
     const JsonView how = format.at("json_schema");
-    expect_fields(how, {{"schema", "name", "description", "strict"}, {}, {}});
+    expect_fields(how, "JsonSchema");
     return how.has("schema") ? of_schema(how.at("schema")) : Grammar::json_object();
 }
 
 Grammar of_structured_outputs(const JsonView &how) {
-    expect_fields(how, {{"json", "regex", "choice", "grammar"}, {}, {}});
+    expect_fields(how, "StructuredOutputs");
     std::vector<JsonView> given;
     for (const JsonView part : how.members())
         if (!part.is_null()) given.push_back(part);

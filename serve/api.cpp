@@ -68,6 +68,7 @@ const std::vector<Api::Route> &Api::routes() {
     static const std::vector<Route> list{
         {"GET", "/", &Api::show_page, open},
         {"GET", "/page/{file}", &Api::show_page_file, open},
+        {"GET", "/openapi.json", &Api::show_openapi, open},
         {"GET", "/status", &Api::show_status},
         {"GET", "/health", &Api::ready, open, glance},
         {"GET", "/metrics", &Api::show_metrics, key, glance},

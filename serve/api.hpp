@@ -166,6 +166,9 @@ class Api {
     [[nodiscard]] Response show_page_file(const Call &call);
     [[nodiscard]] Response show_status(const Call &call);
 
+    // ---- In openapi_api.cpp ----
+    [[nodiscard]] Response show_openapi(const Call &call);
+
     [[nodiscard]] Response show_metrics(const Call &call);
 
     [[nodiscard]] std::string told(const std::exception &why) const; // what a client may know of it

@@ -21,13 +21,14 @@ bool has_value(const JsonView &view, std::string_view value) {
 
 } // namespace
 
-void expect_fields(const JsonView &request, const Fields &fields) {
+void expect_fields(const JsonView &request, std::string_view schema) {
+    const Fields &fields = fields_of(schema);
     for (const JsonView member : request.members()) {
         const std::string_view key = member.key();
         if (std::ranges::find(fields.supported, key) != fields.supported.end()) continue;
         if (std::ranges::find(fields.ignored, key) != fields.ignored.end()) continue;
-        const auto known = std::ranges::find(fields.neutral, key, &Neutral::field);
-        if (known == fields.neutral.end())
+        const auto known = std::ranges::find(fields.only, key, &Fields::Only::field);
+        if (known == fields.only.end())
             member.fail("unknown field" + did_you_mean(key, fields.supported) + "; supported are " +
                         joined(fields.supported));
         if (!has_value(member, known->value))
@@ -49,13 +50,16 @@ std::vector<std::string> texts_of(const JsonView &value, size_t most) {
 }
 
 std::optional<bool> truncation_of(const JsonView &request) {
-    for (const char *field : {"truncate", "truncation"})
-        if (request.has(field)) return request.at(field).boolean();
-    if (!request.has("truncate_prompt_tokens")) return std::nullopt;
-    const JsonView tokens = request.at("truncate_prompt_tokens");
-    if (tokens.integer(INT32_MIN, INT32_MAX) != -1)
-        tokens.fail("expected -1, as many tokens as the model takes, found " + tokens.description());
-    return true;
+    std::optional<bool> out;
+    if (request.has("truncate_prompt_tokens")) {
+        const JsonView tokens = request.at("truncate_prompt_tokens");
+        if (tokens.integer(INT32_MIN, INT32_MAX) != -1)
+            tokens.fail("expected -1, as many tokens as the model takes, found " + tokens.description());
+        out = true;
+    }
+    for (const char *field : {"truncation", "truncate"})
+        if (request.has(field)) out = request.at(field).boolean();
+    return out;
 }
 
 std::string content_of(const JsonView &message) {

@@ -1,31 +1,20 @@
-// The fields of a request: which are supported, which are ignored, and which may only have the value that changes
-// nothing.
+// Reads what many requests have.
 #pragma once
+
+#include "schemas.hpp"
 
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lamina::serve {
 
-// A field that is not supported. With this value, or null, the answer is the same as without it.
-struct Neutral {
-    std::string_view field, value; // value: as JSON; of lists and objects only "[]" and "{}"
-};
-
-struct Fields {
-    std::vector<std::string> supported;
-    std::span<const std::string_view> ignored; // they never change an answer
-    std::span<const Neutral> neutral;
-};
-
-// Fails at the first member of the request that is none of these.
-void expect_fields(const JsonView &request, const Fields &fields);
+// Fails at the first member of the request that this schema does not have, or that may not have this value.
+void expect_fields(const JsonView &request, std::string_view schema);
 
 // A text, or a list of texts, of at most so many.
 [[nodiscard]] std::vector<std::string> texts_of(const JsonView &value, size_t most);

@@ -5,20 +5,13 @@
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 
-#include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace lamina::serve {
 namespace {
-
-constexpr std::array<std::string_view, 4> ignored_in_messages{"metadata", "service_tier", "inference_geo",
-                                                              "cache_control"};
-constexpr std::array<Neutral, 3> neutral_in_messages{Neutral{"container", "null"}, Neutral{"mcp_servers", "[]"},
-                                                     Neutral{"context_management", "null"}};
 
 // A text, or blocks that are texts.
 std::string text_of(const JsonView &content) {
@@ -89,7 +82,7 @@ Json messages_of(const JsonView &request) {
     if (request.has("system")) out.push_back({{"role", "system"}, {"content", text_of(request.at("system"))}});
     bool user = false; // has said the last
     for (const JsonView message : request.at("messages").items()) {
-        expect_fields(message, {{"role", "content"}, {}, {}});
+        expect_fields(message, "AnthropicMessage");
         const JsonView role = message.at("role");
         user = role.string() == "user";
         if (!user && role.string() != "assistant")
@@ -136,10 +129,7 @@ AnswerRequest request_of(std::string_view body, bool counts) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
     const std::vector<std::string> shared = shared_fields();
-    std::vector<std::string> fields{"model",          "messages", "max_tokens",  "system",
-                                    "stop_sequences", "tools",    "tool_choice", "thinking"};
-    fields.insert(fields.end(), shared.begin(), shared.end());
-    expect_fields(request, {fields, ignored_in_messages, neutral_in_messages});
+    expect_fields(request, counts ? "CountTokensRequest" : "MessageRequest");
     Json chat{{"model", copied(request.at("model"))}};
     if (!counts) chat["max_tokens"] = request.at("max_tokens").integer(1, INT32_MAX);
     for (const std::string &key : shared)

@@ -104,7 +104,7 @@ std::vector<std::string> input_names(const ModelGraph &graph) {
 }
 
 void read_input(const JsonView &from, const ModelGraph &graph, std::string_view &raw, TensorMap &out) {
-    expect_fields(from, {{"name", "shape", "datatype", "parameters", "data"}, {}, {}});
+    expect_fields(from, "InferInput");
     const JsonView name = from.at("name");
     const auto known = std::ranges::find(graph.inputs, name.string(), &ModelTensor::name);
     if (known == graph.inputs.end())
@@ -128,7 +128,7 @@ bool flag(const JsonView &from, std::string_view name, bool otherwise) {
 }
 
 void read_output(const JsonView &from, const ModelGraph &graph, InferRequest &out) {
-    expect_fields(from, {{"name", "parameters"}, {}, {}});
+    expect_fields(from, "InferOutput");
     const JsonView name = from.at("name");
     if (!graph.outputs.contains(name.string()))
         name.fail("the model has no output '" + std::string(name.string()) + "'" +
@@ -197,7 +197,7 @@ InferRequest infer_request(const InferBody &body, const ModelGraph &graph) {
     const JsonText json(body.json, "request");
     std::string_view raw = body.raw;
     const JsonView request = json.root();
-    expect_fields(request, {{"id", "parameters", "inputs", "outputs"}, {}, {}});
+    expect_fields(request, "InferRequest");
     InferRequest out;
     if (request.has("id")) out.id = request.at("id").string();
     out.binary = flag(request, "binary_data_output", false);

@@ -4,13 +4,11 @@
 #include "fields.hpp"
 #include "tools.hpp"
 
-#include "base/joined.hpp"
 #include "base/json_reader.hpp"
 
 #include <lamina/sampling.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -22,26 +20,6 @@ constexpr size_t most_texts = 2048; // of one request, as OpenAI has it
 constexpr size_t most_choices = 128;
 constexpr int64_t longest = 1 << 20;   // tokens
 constexpr int64_t most_likeliest = 20; // in the place of a token, as OpenAI has it
-
-constexpr std::array<std::string_view, 8> ignored{"user",
-                                                  "metadata",
-                                                  "store",
-                                                  "service_tier",
-                                                  "safety_identifier",
-                                                  "prompt_cache_key",
-                                                  "prompt_cache_retention",
-                                                  "stream_options"};
-
-constexpr std::array neutral_of_completions{Neutral{"best_of", "1"}, Neutral{"echo", "false"},
-                                            Neutral{"suffix", "\"\""}};
-
-constexpr std::array neutral_of_chats{
-    Neutral{"functions", "[]"},           Neutral{"function_call", "\"none\""}, Neutral{"audio", "null"},
-    Neutral{"prediction", "null"},        Neutral{"reasoning_effort", "null"},  Neutral{"verbosity", "null"},
-    Neutral{"web_search_options", "null"}};
-
-constexpr std::array neutral_of_messages{Neutral{"name", "null"}, Neutral{"refusal", "null"}, Neutral{"audio", "null"},
-                                         Neutral{"function_call", "null"}};
 
 // {"50256": -100}: what is added to the scores of tokens, by their ids.
 void read_biases(const JsonView &value, AnswerRequest &out) {
@@ -84,33 +62,23 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
             request.at("seed").integer(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
     for (const char *field : {"max_tokens", "max_completion_tokens"})
         if (request.has(field)) out.max_length = request.at(field).integer(1, longest);
+    if (out.max_length && out.min_length > *out.max_length)
+        request.at("min_tokens")
+            .fail("expected at most as many as \"max_tokens\", found " + std::to_string(out.min_length));
     if (request.has("n"))
         out.choices = static_cast<size_t>(request.at("n").integer(1, static_cast<int64_t>(most_choices)));
     if (request.has("stop")) read_stop(request.at("stop"), out);
     out.grammar = grammar_of(request);
     if (request.has("stream")) out.stream = request.at("stream").boolean();
-    if (!out.stream || !request.has("stream_options")) return;
+    if (!request.has("stream_options")) return;
     const JsonView how = request.at("stream_options");
-    expect_fields(how, {{"include_usage", "include_obfuscation"}, {}, {}});
+    expect_fields(how, "StreamOptions");
     out.stream_usage = how.has("include_usage") && how.at("include_usage").boolean();
-}
-
-std::vector<std::string> answer_fields(const std::string &subject, const std::vector<std::string> &more = {}) {
-    std::vector<std::string> out{
-        "model",      subject,           "max_tokens",        "n", "stop", "logit_bias", "min_tokens",
-        "ignore_eos", "response_format", "structured_outputs"};
-    for (const auto &fields : {shared_fields(), more}) out.insert(out.end(), fields.begin(), fields.end());
-    return out;
 }
 
 ChatMessage message_of(const JsonView &from) {
     std::string role(from.at("role").string());
-    if (role == "tool")
-        expect_fields(from, {{"role", "content", "tool_call_id", "name"}, {}, {}});
-    else if (role == "assistant")
-        expect_fields(from, {{"role", "content", "tool_calls", "reasoning_content"}, {}, neutral_of_messages});
-    else
-        expect_fields(from, {{"role", "content"}, {}, neutral_of_messages});
+    expect_fields(from, role == "tool" ? "ToolMessage" : role == "assistant" ? "AssistantMessage" : "PlainMessage");
     if (role == "developer") role = "system"; // its later name; templates know the former
     return {std::move(role), content_of(from)};
 }
@@ -149,7 +117,7 @@ std::vector<std::string> shared_fields() {
 AnswerRequest completion_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {answer_fields("prompt", {"logprobs"}), ignored, neutral_of_completions});
+    expect_fields(request, "CompletionRequest");
     AnswerRequest out;
     read_answer_fields(request, out);
     if (request.has("logprobs")) out.likeliest = static_cast<size_t>(request.at("logprobs").integer(0, most_likeliest));
@@ -179,10 +147,7 @@ void read_conversation(const JsonView &request, AnswerRequest &out) {
 AnswerRequest chat_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {answer_fields("messages", {"max_completion_tokens", "modalities", "tools", "tool_choice",
-                                                       "parallel_tool_calls", "chat_template_kwargs", "logprobs",
-                                                       "top_logprobs", "truncation"}),
-                            ignored, neutral_of_chats});
+    expect_fields(request, "ChatCompletionRequest");
     AnswerRequest out;
     read_answer_fields(request, out);
     expect_plain_text(request);
@@ -237,9 +202,7 @@ GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &
 EmbeddingRequest embedding_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(
-        request,
-        {{"model", "input", "encoding_format", "dimensions", "truncate", "truncate_prompt_tokens"}, ignored, {}});
+    expect_fields(request, "EmbeddingRequest");
     EmbeddingRequest out;
     out.model = request.at("model").string();
     const JsonView input = request.at("input");

@@ -35,7 +35,7 @@ std::string type_of_file(std::string_view name) {
 }
 
 Response page_file(std::string_view name) {
-    const auto *const found = std::ranges::find(page_files, name, &PageFile::name);
+    const auto *const found = std::ranges::find(page_files, name, &TextFile::name);
     if (found == page_files.end()) throw Refusal(404, "the page has no file '" + std::string(name) + "'");
     Response out{.type = type_of_file(name), .body = std::string(found->text)};
     // Nothing but these files may run in it, and no text ever becomes HTML.

@@ -5,13 +5,10 @@
 
 #include "base/json.hpp"
 
-#include <array>
-
 namespace lamina::serve {
 namespace {
 
 constexpr size_t most_predicted = 2048; // texts, as in other requests
-constexpr std::array neutral_in_predict{Neutral{"truncation_direction", "\"Right\""}};
 
 struct PredictRequest {
     std::vector<Classification::Given> texts;
@@ -50,7 +47,7 @@ void read_inputs(const JsonView &inputs, PredictRequest &out) {
 PredictRequest predict_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"inputs", "raw_scores", "truncate"}, {}, neutral_in_predict});
+    expect_fields(request, "TeiPredictRequest");
     PredictRequest out;
     read_inputs(request.at("inputs"), out);
     if (request.has("raw_scores")) out.raw = request.at("raw_scores").boolean();

@@ -6,7 +6,6 @@
 #include "base/json_reader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -18,15 +17,11 @@ namespace {
 constexpr size_t most_documents = 2048;   // as many as texts of other requests
 constexpr size_t longest_query = 1 << 15; // bytes: it is read again with each document
 
-constexpr std::array<std::string_view, 1> ignored_in_reranking{"user"};
-constexpr std::array neutral_in_reranking{Neutral{"max_chunks_per_doc", "null"}, Neutral{"max_tokens_per_doc", "null"},
-                                          Neutral{"rank_fields", "null"}};
-
 // A text, or an object with one.
 std::string document_at(const JsonView &value) {
     if (value.is_string()) return std::string(value.string());
     if (!value.is_object()) value.fail("expected a text, or {\"text\": ...}, found " + value.description());
-    expect_fields(value, {{"text"}, {}, {}});
+    expect_fields(value, "Document");
     return std::string(value.at("text").string());
 }
 
@@ -44,10 +39,7 @@ Json usage_of(size_t tokens) { return {{"prompt_tokens", tokens}, {"total_tokens
 RerankRequest rerank_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"model", "query", "documents", "top_n", "return_documents", "truncate", "truncation",
-                             "truncate_prompt_tokens"},
-                            ignored_in_reranking,
-                            neutral_in_reranking});
+    expect_fields(request, "RerankRequest");
     RerankRequest out;
     out.model = request.at("model").string();
     out.cut = truncation_of(request);
@@ -91,9 +83,7 @@ std::string rerank_json(const RerankRequest &request, const std::vector<double> 
 RerankRequest score_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"model", "text_1", "text_2", "truncate", "truncation", "truncate_prompt_tokens"},
-                            ignored_in_reranking,
-                            neutral_in_reranking});
+    expect_fields(request, "ScoreRequest");
     RerankRequest out;
     out.model = request.at("model").string();
     out.cut = truncation_of(request);

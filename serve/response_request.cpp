@@ -5,7 +5,6 @@
 #include "base/json_reader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -13,14 +12,6 @@
 
 namespace lamina::serve {
 namespace {
-
-constexpr std::array<std::string_view, 9> ignored_in_responses{
-    "metadata",          "user",  "service_tier",   "prompt_cache_key", "prompt_cache_retention",
-    "safety_identifier", "store", "stream_options", "include"};
-constexpr std::array neutral_in_responses{
-    Neutral{"previous_response_id", "null"}, Neutral{"conversation", "null"},   Neutral{"prompt", "null"},
-    Neutral{"background", "false"},          Neutral{"max_tool_calls", "null"}, Neutral{"top_logprobs", "0"},
-    Neutral{"context_management", "null"}};
 
 // A text, or parts that are texts: of what is put in, or was put out before.
 std::string parts_of(const JsonView &content) {
@@ -123,7 +114,7 @@ Json functions_of(const JsonView &tools) {
 
 // "text": what an answer must be.
 void add_format(const JsonView &text, Json &chat) {
-    expect_fields(text, {{"format"}, {}, std::array{Neutral{"verbosity", "null"}}});
+    expect_fields(text, "ResponseText");
     if (!text.has("format")) return;
     const JsonView format = text.at("format");
     if (format.at("type").string() != "json_schema") {
@@ -142,11 +133,7 @@ ResponseRequest response_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
     const std::vector<std::string> shared = shared_fields();
-    std::vector<std::string> fields{"model",     "input",       "instructions",        "max_output_tokens",
-                                    "tools",     "tool_choice", "parallel_tool_calls", "text",
-                                    "reasoning", "truncation"};
-    fields.insert(fields.end(), shared.begin(), shared.end());
-    expect_fields(request, {fields, ignored_in_responses, neutral_in_responses});
+    expect_fields(request, "ResponseRequest");
     Json chat{{"model", copied(request.at("model"))}};
     for (const std::string &key : shared)
         if (request.has(key)) chat[key] = copied(request.at(key));

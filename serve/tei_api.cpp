@@ -7,7 +7,6 @@
 
 #include "base/json.hpp"
 
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -15,9 +14,6 @@ namespace lamina::serve {
 namespace {
 
 constexpr size_t most_inputs = 2048; // as many as texts of other requests
-constexpr std::array neutral_in_embed{Neutral{"prompt_name", "null"}, Neutral{"truncation_direction", "\"Right\""}};
-constexpr std::array neutral_in_tei_rerank{Neutral{"raw_scores", "false"},
-                                           Neutral{"truncation_direction", "\"Right\""}};
 
 struct EmbedRequest {
     std::vector<std::string> texts;
@@ -28,7 +24,7 @@ struct EmbedRequest {
 EmbedRequest embed_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"inputs", "normalize", "truncate"}, {}, neutral_in_embed});
+    expect_fields(request, "TeiEmbedRequest");
     EmbedRequest out;
     out.texts = texts_of(request.at("inputs"), most_inputs);
     if (out.texts.empty()) request.at("inputs").fail("expected at least one text");
@@ -45,7 +41,7 @@ struct TeiRerankRequest {
 TeiRerankRequest tei_rerank_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"query", "texts", "return_text", "truncate"}, {}, neutral_in_tei_rerank});
+    expect_fields(request, "TeiRerankRequest");
     TeiRerankRequest out;
     out.request.cut = truncation_of(request);
     out.request.query = request.at("query").string();

@@ -4,16 +4,10 @@
 
 #include "base/json_reader.hpp"
 
-#include <array>
-
 namespace lamina::serve {
 namespace {
 
 constexpr size_t most_tokens = 1 << 20; // to be turned into a text
-
-constexpr std::array neutral_in_templates{Neutral{"continue_final_message", "false"}, Neutral{"chat_template", "null"}};
-constexpr std::array neutral_in_tokenizing{Neutral{"continue_final_message", "false"}, Neutral{"chat_template", "null"},
-                                           Neutral{"parse_special", "true"}};
 
 std::string model_of(const JsonView &request) {
     return request.has("model") ? std::string(request.at("model").string()) : "";
@@ -46,9 +40,7 @@ bool flag(const JsonView &request, const char *field, bool otherwise) {
 AnswerRequest template_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(
-        request,
-        {{"model", "messages", "chat_template_kwargs", "tools", "add_generation_prompt"}, {}, neutral_in_templates});
+    expect_fields(request, "TemplateRequest");
     AnswerRequest out;
     out.model = model_of(request);
     read_template_fields(request, out);
@@ -58,11 +50,7 @@ AnswerRequest template_request(std::string_view body) {
 TokenizeRequest tokenize_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request,
-                  {{"model", "prompt", "content", "messages", "chat_template_kwargs", "tools", "add_generation_prompt",
-                    "add_special_tokens", "add_special", "return_token_strs", "with_pieces"},
-                   {},
-                   neutral_in_tokenizing});
+    expect_fields(request, "TokenizeRequest");
     TokenizeRequest out;
     out.field = subject_of(request);
     out.of.model = model_of(request);
@@ -79,7 +67,7 @@ TokenizeRequest tokenize_request(std::string_view body) {
 DetokenizeRequest detokenize_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-    expect_fields(request, {{"model", "tokens"}, {}, {}});
+    expect_fields(request, "DetokenizeRequest");
     DetokenizeRequest out;
     out.model = model_of(request);
     const JsonView tokens = request.at("tokens");

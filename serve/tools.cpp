@@ -22,14 +22,18 @@ Tool tool_of(const JsonView &tool) {
     const JsonView name = function.at("name");
     if (name.string().empty() || name.string().size() > 64 || !std::ranges::all_of(name.string(), is_of_name))
         name.fail("expected at most 64 letters, digits, '_' and '-', found " + name.description());
+    if (function.has("description")) (void)function.at("description").string();
+    const bool strict = function.has("strict") && function.at("strict").boolean();
     Tool out{std::string(name.string()), R"({"type":"object"})"};
     if (!function.has("parameters")) return out;
     const JsonView parameters = function.at("parameters");
+    if (!parameters.is_object() && !parameters.is_boolean())
+        parameters.fail("expected a JSON Schema, found " + parameters.description());
     try {
         (void)Grammar::json_schema(parameters.written(), in_request(parameters));
         out.schema = parameters.written();
     } catch (const Error &) { // with "strict", arguments must be of the schema; else any JSON may do
-        if (function.has("strict") && function.at("strict").boolean()) throw;
+        if (strict) throw;
     }
     return out;
 }

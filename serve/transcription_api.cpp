@@ -2,6 +2,7 @@
 #include "openai_request.hpp"
 #include "openai_result.hpp"
 #include "route.hpp"
+#include "schemas.hpp"
 
 #include "base/joined.hpp"
 #include "base/memory_file.hpp"
@@ -27,6 +28,11 @@ const std::vector<std::pair<std::string, Format>> formats{{"json", Format::json}
     throw Error(ErrorCode::input, "request: /" + field.name + ": " + message);
 }
 
+// JSON as a field of a form has it: texts without quotes.
+std::string plain(std::string_view json) {
+    return std::string(json.starts_with('"') ? json.substr(1, json.size() - 2) : json);
+}
+
 void read_format(const FormField &field, TranscriptionRequest &out) {
     const auto found = std::ranges::find(formats, field.content, &std::pair<std::string, Format>::first);
     if (found == formats.end())
@@ -42,33 +48,25 @@ void read_temperature(const FormField &field, TranscriptionRequest &out) {
         refuse_field(field, "expected a number from 0 to 100, found '" + std::string(field.content) + "'");
 }
 
-void expect_value(const FormField &field, std::string_view value) {
-    if (field.content != value)
-        refuse_field(field, "not supported: expected no such field, or '" + std::string(value) + "'");
-}
-
 void read_field(const FormField &field, TranscriptionRequest &out) {
     const std::string &name = field.name;
-    if (name == "file")
+    const Fields &fields = fields_of("TranscriptionRequest");
+    if (const auto only = std::ranges::find(fields.only, name, &Fields::Only::field); only != fields.only.end()) {
+        const std::string value = plain(only->value);
+        if (field.content != value) refuse_field(field, "not supported: expected no such field, or '" + value + "'");
+    } else if (name == "file") {
         out.file = field.file, out.audio = field.content;
-    else if (name == "model")
+    } else if (name == "model") {
         out.model = field.content;
-    else if (name == "language")
+    } else if (name == "language") {
         out.options.choices["language"] = field.content;
-    else if (name == "response_format")
+    } else if (name == "response_format") {
         read_format(field, out);
-    else if (name == "temperature")
+    } else if (name == "temperature") {
         read_temperature(field, out);
-    else if (name == "prompt")
-        expect_value(field, "");
-    else if (name == "stream")
-        expect_value(field, "false");
-    else if (name == "timestamp_granularities[]")
-        expect_value(field, "segment");
-    else if (name == "chunking_strategy")
-        expect_value(field, "auto");
-    else
-        refuse_field(field, "unknown field; supported are file, model, language, response_format, temperature");
+    } else {
+        refuse_field(field, "unknown field; supported are " + joined(fields.supported));
+    }
 }
 
 // Messages name the file as the client does.

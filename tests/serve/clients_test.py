@@ -11,7 +11,8 @@ import tempfile
 from typing import Literal
 
 lamina, environment = sys.argv[1], pathlib.Path(sys.argv[2])
-packages = ["openai==3.54.0", "anthropic==2.14.0", "tritonclient[http]==2.73.0", "langchain-openai==1.7.4"]
+packages = ["openai==3.54.0", "anthropic==2.14.0", "tritonclient[http]==2.73.0", "langchain-openai==1.7.4",
+            "openapi-spec-validator==0.9.0"]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import pip_environment  # noqa: E402
 
@@ -21,6 +22,7 @@ import anthropic  # noqa: E402
 import langchain_openai  # noqa: E402
 import numpy  # noqa: E402
 import openai  # noqa: E402
+import openapi_spec_validator  # noqa: E402
 import pydantic  # noqa: E402
 import tritonclient.http  # noqa: E402
 
@@ -219,6 +221,11 @@ def check_tritonclient(server):
         assert "there is no model 'g2p.nothing'" in str(error)
 
 
+def check_document(server):
+    """/openapi.json is one, as its makers check it."""
+    openapi_spec_validator.validate(server.get("/openapi.json")[2], cls=openapi_spec_validator.OpenAPIV31SpecValidator)
+
+
 with tempfile.TemporaryDirectory() as folder:
     made = {"sentences": with_words("sentences", pathlib.Path(folder) / "sentences"),
             "llama": talking(pathlib.Path(folder) / "llama"), "g2p": repository / "models" / "g2p",
@@ -230,4 +237,5 @@ with tempfile.TemporaryDirectory() as folder:
         check_responses(running, made)
         check_anthropic(running, made)
         check_tritonclient(running)
+        check_document(running)
 print(f"openai {openai.__version__}, anthropic {anthropic.__version__}, LangChain and tritonclient agree with the command")

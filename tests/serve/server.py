@@ -10,6 +10,8 @@ import struct
 import subprocess
 import sys
 
+from document import Document
+
 repository = pathlib.Path(__file__).resolve().parents[2]
 fixtures = repository / "tests" / "architectures" / "models"
 
@@ -27,6 +29,7 @@ class Server:
         if not self.url:
             raise RuntimeError(f"the server did not start: {self.process.stderr.read()}")
         self.port = int(self.url.rsplit(":", 1)[1])
+        self.described = None
 
     def __enter__(self):
         return self
@@ -49,8 +52,17 @@ class Server:
         """Of a client that has this address."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout, source_address=(address, 0))
 
-    def ask(self, method, path, body=None, headers=None, address="127.0.0.1"):
+    def document(self):
+        """What the server says of itself: every response is checked against it."""
+        if self.described is None:
+            status, _, document = self.ask("GET", "/openapi.json", checked=False)
+            assert status == 200, document
+            self.described = Document(document)
+        return self.described
+
+    def ask(self, method, path, body=None, headers=None, address="127.0.0.1", checked=True):
         """The status, the headers and the body of a response; JSON is parsed."""
+        asked = path
         connection = self.connection(address=address)
         try:
             if isinstance(body, (dict, list)):
@@ -60,8 +72,11 @@ class Server:
             text = response.read()
             for path in self.paths: # what is where on the server is nobody's business
                 assert path not in text, text
-            if response.getheader("Content-Type", "").startswith("application/json"):
+            kind = response.getheader("Content-Type", "")
+            if kind.startswith("application/json") and method != "HEAD":
                 text = json.loads(text)
+            if checked:
+                self.document().check(method, asked, response.status, kind, text)
             return response.status, response.headers, text
         finally:
             connection.close()
