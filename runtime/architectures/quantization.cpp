@@ -100,7 +100,8 @@ Method gptq(const Config &how) {
     const int64_t bits = how.find("bits") ? how.find("bits")->integer(1, 32) : 4;
     if (bits != 2 && bits != 3 && bits != 4 && bits != 8)
         how.fail("bits", std::to_string(bits) + " is not supported; supported: 2, 3, 4 and 8");
-    expect_one_of(how, "checkpoint_format", {"gptq", "gptq_v2"});
+    const char *format = how.has("checkpoint_format") ? "checkpoint_format" : "format"; // its newer name
+    expect_one_of(how, format, {"gptq", "gptq_v2"});
     expect_one_of(how, "pack_dtype", {"int32"});
     how.expect("is_marlin_format", false);
     if (const auto dynamic = how.find("dynamic"); dynamic && !is_nothing(*dynamic))
@@ -109,7 +110,7 @@ Method gptq(const Config &how) {
                 rule.fail("modules with settings of their own are not supported; expected the same for all");
     const model::Gptq settings{.bits = static_cast<int>(bits),
                                .group = group_size(how),
-                               .zeros_less_one = lower(how.text("checkpoint_format", "gptq")) == "gptq"};
+                               .zeros_less_one = lower(how.text(format, "gptq")) == "gptq"};
     return {"gptq",
             {{"qweight", {"qzeros", "scales", "g_idx"}, {}, [=](const Weights &file, const std::string &module) {
                   return Method::Matrix(model::gptq_matrix(file, module, settings));
@@ -118,7 +119,7 @@ Method gptq(const Config &how) {
 
 Method awq(const Config &how) {
     if (how.find("bits") && how.find("bits")->integer(1, 32) != 4) how.fail("bits", "only 4 is supported for awq");
-    expect_one_of(how, "version", {"gemm"});
+    for (const char *layout : {"version", "format", "checkpoint_format"}) expect_one_of(how, layout, {"gemm"});
     expect_one_of(how, "backend", {"autoawq"});
     return {"awq",
             {{"qweight",

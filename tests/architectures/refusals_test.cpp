@@ -209,6 +209,9 @@ TEST_CASE("architectures: settings of quantized weights that are not understood 
     CHECK_THAT(
         refused(with(gptq, "group_size", 64)),
         contains("tensor 'model.layers.0.mlp.down_proj.g_idx': column 64: expected a group from 0 to 1, found 2"));
+    CHECK_THAT(refused(with(gptq, "format", "bitblas")), contains("/format: 'bitblas' is not supported"));
+    CHECK_THAT(refused(with(with(gptq, "quant_method", "awq"), "format", "gemv_fast")),
+               contains("/format: 'gemv_fast'"));
     CHECK_THAT(refused(with(with(gptq, "quant_method", "awq"), "version", "gemv")),
                contains("/version: 'gemv' is not supported; supported: gemm"));
     CHECK_THAT(refused({{"quant_method", "fp8"}, {"fmt", "e5m2"}}), contains("/fmt: 'e5m2' is not supported"));
