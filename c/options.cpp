@@ -65,12 +65,7 @@ LoadOptions load_options(const char *json) {
     LoadOptions out;
     read(json, {{"device", [&](const JsonView &v) { out.device = text_of(v); }},
                 {"precision", [&](const JsonView &v) { out.session.precision = precision_named(v.string()); }},
-                {"cache",
-                 [&](const JsonView &v) {
-                     if (v.string() != "f32" && v.string() != "f16")
-                         v.fail("expected \"f32\" or \"f16\", found " + v.description());
-                     out.session.cache = v.string() == "f16" ? DType::f16 : DType::f32;
-                 }},
+                {"cache", [&](const JsonView &v) { out.session.cache = cache_named(v.string()); }},
                 {"plugin_folders", [&](const JsonView &v) {
                      for (const std::string &each : texts_of(v)) out.runtime.plugin_folders.emplace_back(each);
                  }}});

@@ -94,9 +94,10 @@ Assignments variants(const std::vector<std::string> &given, const Runtime &runti
 }
 
 void add_cache_option(const Arguments &app, SessionArguments &session, const std::vector<std::string> &caches) {
-    app.choice("--cache", session.cache, caches,
-               std::string("dtype of the keys and values of earlier tokens; f16 takes half the memory") +
-                   (caches.front() == "auto" ? "; auto: f32, or f16 if memory is short" : ""))
+    app.choice(
+           "--cache", session.cache, caches,
+           std::string("dtype of the keys and values of earlier tokens; f16 takes half the memory, q8_0 a quarter") +
+               (caches.front() == "auto" ? "; auto: f32, or f16 if memory is short" : ""))
         .shows_default();
 }
 
@@ -124,7 +125,7 @@ void add_session_options(const Arguments &app, SessionArguments &session, const 
 
 SessionOptions session_options(const SessionArguments &session, const Runtime &runtime, const Device &device) {
     SessionOptions out;
-    out.cache = session.cache == "f16" ? DType::f16 : DType::f32;
+    out.cache = session.cache == "auto" ? DType::f32 : cache_named(session.cache);
     out.precision = precision_named(session.precision);
     out.fusion = !session.no_fusion;
     out.variants = variants(session.variants, runtime, device);

@@ -36,10 +36,10 @@ struct SessionArguments {
 };
 // Each adds some of these options.
 void add_cache_option(const Arguments &app, SessionArguments &session,
-                      const std::vector<std::string> &caches = {"f32", "f16"});
+                      const std::vector<std::string> &caches = {"f32", "f16", "q8_0"});
 void add_split_options(const Arguments &app, SessionArguments &session);
 void add_session_options(const Arguments &app, SessionArguments &session,
-                         const std::vector<std::string> &caches = {"f32", "f16"});
+                         const std::vector<std::string> &caches = {"f32", "f16", "q8_0"});
 // Throws Error(usage) as variants() does.
 [[nodiscard]] SessionOptions session_options(const SessionArguments &session, const Runtime &runtime,
                                              const Device &device);

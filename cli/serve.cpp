@@ -226,7 +226,7 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
         .within(int64_t{1}, int64_t{1 << 16});
     add_lora_option(app, arguments->lora);
     arguments->session.cache = "auto";
-    add_session_options(app, arguments->session, {"auto", "f32", "f16"});
+    add_session_options(app, arguments->session, {"auto", "f32", "f16", "q8_0"});
     return {app, [arguments, &global](Output &output) { return serve(*arguments, global, output); }};
 }
 

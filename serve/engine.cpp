@@ -88,7 +88,7 @@ Session Engine::session_with_room(const Options &options) {
         return session;
     };
     Session session = look();
-    if (room_.whole || !options.smaller_caches || how_.cache == DType::f16) return session;
+    if (room_.whole || !options.smaller_caches || how_.cache != DType::f32) return session;
     how_.cache = DType::f16;
     return look();
 }
@@ -98,8 +98,7 @@ std::string Engine::room_in_words() const {
     std::string out = "up to " + std::to_string(room_.slots) + (room_.slots == 1 ? " text" : " texts") +
                       " at once, of up to " + std::to_string(room_.length) + " tokens" +
                       (room_.slots == 1 ? "" : " each");
-    if (room_.caches != 0)
-        out += "; caches take up to " + binary_size(room_.caches) + (how_.cache == DType::f16 ? " (f16)" : " (f32)");
+    if (room_.caches != 0) out += "; caches take up to " + binary_size(room_.caches) + " (" + name_of(how_.cache) + ")";
     return out;
 }
 

@@ -67,8 +67,8 @@ LAMINA_C_API void lamina_on_notice(lamina_notice *function, void *user);
 LAMINA_C_API int lamina_devices(char **json);
 
 /* A model on a device: a folder, a GGUF file or ORG/NAME. Options: device ("auto", "cpu", "vulkan:0", or several with
-   commas between them), precision ("full", "half", "int8"), cache ("f32", "f16": of keys and values), plugin_folders (a
-   list of folders). */
+   commas between them), precision ("full", "half", "int8"), cache ("f32", "f16", "q8_0": of keys and values),
+   plugin_folders (a list of folders). */
 typedef struct lamina_model lamina_model;
 LAMINA_C_API int lamina_load(const char *path, const char *options, lamina_model **model);
 /* After all its calls have returned. NULL is allowed. */

@@ -109,12 +109,17 @@ enum class Precision {
 inline constexpr std::array<std::string_view, 3> precision_names{"full", "half", "int8"}; // in this order
 [[nodiscard]] Precision precision_named(std::string_view name); // throws Error(usage) for another name
 
+// In which keys and values of earlier tokens may be kept, if the layer offers it: f16 takes half the memory of f32, q8_0
+// about a quarter.
+inline constexpr std::array cache_dtypes{DType::f32, DType::f16, DType::q8_0};
+[[nodiscard]] DType cache_named(std::string_view name); // throws Error(usage) for another name
+
 struct SessionOptions {
     std::map<std::string, std::string, std::less<>> variants{}; // layer id -> variant; for others, the fastest
     Precision precision = Precision::full; // every layer keeps the tolerance that it declares for it
     bool keep_all = false;                 // run() can return any tensor; takes more memory, and no fusion runs
     bool fusion = true;                    // one layer may replace several, if it passed its proof and is faster
-    DType cache = DType::f32; // of keys and values of earlier tokens; f16 takes half the memory, if the layer offers it
+    DType cache = DType::f32;              // one of cache_dtypes
     // How many of the model's layers each device has, of several; empty: each as many as it has memory for, in order.
     // Session::parts() says what came of it.
     std::vector<size_t> split{};

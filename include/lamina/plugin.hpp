@@ -23,6 +23,7 @@
 #include <lamina/plugin/call.hpp>
 #include <lamina/plugin/contract.hpp>
 #include <lamina/plugin/plan.hpp>
+#include <lamina/plugin/q8_cache.hpp>
 
 #include <array>
 #include <exception>

@@ -17,15 +17,15 @@ lamina_ref append(const Call &call, Plan &plan, const Setting &s, const char *in
     } push{u32(s.k.batch),  u32(s.k.length),       u32(s.key_width()),
            u32(s.key_rows), u32(s.k.batch_stride), u32(s.k.time_stride)};
     const lamina_ref cache = plan.state(state);
-    const bool halves = call.state(state).dtype() == LAMINA_F16;
-    const int64_t words = call.in(input).size() / (halves ? 2 : 1);
-    plan.dispatch(lamina_kernels::append, plan.spread(ceil_div(words, 64)),
-                  {plan.in(input), plan.in("position"), cache}, push, {{0, s.positioned()}, {1, halves}});
+    const uint32_t dtype = call.state(state).dtype();
+    const int64_t pieces = call.in(input).size() / appended_together(dtype);
+    plan.dispatch(lamina_kernels::append, plan.spread(ceil_div(pieces, 64)),
+                  {plan.in(input), plan.in("position"), cache}, push, {{0, s.positioned()}, {1, dtype}});
     return cache;
 }
 
 constexpr lamina_port cache(const char *name, const char *summary) {
-    return goes_with(or_f16(state(name, "B M kv_heads*D", "M", summary)), "position");
+    return goes_with(or_q8_0(or_f16(state(name, "B M kv_heads*D", "M", summary))), "position");
 }
 
 constexpr lamina_port of_heads(const char *name, const char *summary) {
@@ -81,7 +81,7 @@ struct Attention {
     static constexpr auto work = "4*Tk key_cache:4*M-4*Tk";
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr auto variants = attention::variants;
-    static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
+    static constexpr auto tolerances = attention::tolerances;
     static constexpr std::array cases{
         "B=1 Tq=1 Tk=1 D=1 heads=1 +v",
         "B=2 Tq=37 Tk=37 D=8 heads=8 causal=1 +v",
@@ -117,6 +117,12 @@ struct Attention {
         "B=3 Tq=5 Tk=5 M=40 D=37 heads=4 kv_heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache "
         "key_cache=f16 value_cache=f16",
         "B=2 Tq=33 Tk=33 M=70 D=20 heads=3 +position +key_cache +value_cache value_cache=f16",
+        "B=2 Tq=1 Tk=1 M=600 D=64 heads=6 kv_heads=3 causal=1 +v +position +key_cache +value_cache key_cache=q8_0 "
+        "value_cache=q8_0",
+        "B=2 Tq=37 Tk=37 M=70 D=96 heads=4 kv_heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache "
+        "key_cache=q8_0 value_cache=f16",
+        "B=3 Tq=5 Tk=5 M=40 D=32 heads=4 causal=1 window=9 +v +position +key_cache +value_cache value_cache=q8_0 "
+        "v=spread",
         "B=2 Tq=2 Tk=2 M=40 D=160 heads=8 kv_heads=2 causal=1 softcap=50 +v +position +key_cache +value_cache "
         "position=zeros",
         "B=2 Tq=37 Tk=37 D=16 heads=3 R=9 scale=1 +v +key_mask +distance_bias",
@@ -127,6 +133,7 @@ struct Attention {
         "B=4 Tq=9 Tk=9 M=40 D=12 heads=2 R=7 causal=1 +v +distance_bias +position +key_cache +value_cache",
         "B=2 Tq=131 Tk=131 D=64 heads=3 +v +key_lengths +slopes",
         "B=2 Tq=131 Tk=131 D=64 heads=4 kv_heads=2 causal=1 window=33 +v +sinks",
+        "B=2 Tq=37 Tk=3 D=32 heads=2 +v +slopes +sinks",
         "B=2 Tq=9 Tk=33 D=16 heads=2 +v +key_lengths +sinks key_lengths=zeros",
         "B=2 Tq=17 Tk=17 D=40 heads=6 kv_heads=3 softcap=5 +v +key_mask +score_bias +sinks sinks=large",
         "B=3 Tq=1 Tk=1 M=600 D=64 heads=8 kv_heads=2 causal=1 window=128 +v +position +key_cache +value_cache +sinks",
@@ -156,10 +163,18 @@ struct Attention {
         if (s.q.length != s.k.length)
             throw Invalid("over a cache, queries are as many as new keys: found " + text(s.q.length) + " and " +
                           text(s.k.length));
-        for (const char *name : {"key_cache", "value_cache"})
-            if (call.state(name).dtype() == LAMINA_F16 && s.key_width() % 2 != 0)
+        for (const char *name : {"key_cache", "value_cache"}) {
+            const uint32_t dtype = call.state(name).dtype();
+            if (dtype == LAMINA_F16 && s.key_width() % 2 != 0)
                 throw Invalid(std::string(name) + " is f16 and its rows have " + text(s.key_width()) +
                               " values; two halves share a word, so expected an even number: use an f32 cache");
+            if (dtype == LAMINA_Q8_0 &&
+                (s.head_dim % Q8_0::values != 0 || s.key_width() % appended_together(dtype) != 0))
+                throw Invalid(std::string(name) + " is q8_0 and has " + text(s.kv_heads) + " heads of " +
+                              text(s.head_dim) +
+                              " values; 32 values share a scale, and two blocks 17 words, so "
+                              "expected heads of a multiple of 32, and rows of a multiple of 64: use an f16 cache");
+        }
         if (s.k.length > s.key_rows)
             throw Invalid("there are " + text(s.k.length) + " keys and the cache has only " + text(s.key_rows) +
                           " rows");

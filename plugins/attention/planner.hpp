@@ -16,8 +16,12 @@ inline constexpr std::array variants{
     variant("wide", "as baseline, with four query rows per invocation; for software drivers", 0),
     variant("split", "for few queries and many keys: a workgroup per part of the keys, then merged", 0),
     variant("matrix", "for 8 query rows or more: cooperative matrices, each value as two halves", matrix_products),
+    variant("half", "for 8 query rows or more: cooperative matrices, each value as one half", matrix_products,
+            LAMINA_F16),
 };
-enum : uint32_t { tiled = 1, wide = 2, split = 3, matrix = 4 };
+enum : uint32_t { tiled = 1, wide = 2, split = 3, matrix = 4, half = 5 };
+
+inline constexpr std::array tolerances{tolerance(2e-5, 2e-6), tolerance(1e-2, 1e-3, LAMINA_F16)};
 
 class Planner {
   public:
@@ -79,7 +83,7 @@ class Planner {
             o = plan_.scratch(rows * parts * (s_.head_dim + 2) * 4);
             dispatch(row_kernel, rows * parts, row_slices, lamina_spec{7, part_keys});
             merge(o, parts);
-        } else if (plan_.variant == matrix) {
+        } else if (plan_.variant == matrix || plan_.variant == half) {
             if (lines < 8 || s_.head_dim > 256)
                 throw Unsupported("it takes 8 or more query rows a key head, of up to 256 channels");
             if (call_.device().shared_bytes < 20 * 1024 || 128 % call_.device().subgroup != 0)
@@ -92,7 +96,8 @@ class Planner {
                             {2, u32(ceil_div(s_.head_dim, 32))},
                             {3, shape.m},
                             {4, shape.n},
-                            {5, shape.k}});
+                            {5, shape.k},
+                            {6, plan_.variant == half}});
         } else if (plan_.variant != tiled) {
             // Sums and scores of an invocation, up to 56 of a GPU and up to 288 of a software driver. Only GPUs have
             // long subgroups, and there whatever exceeds the registers goes to slow memory.

@@ -38,6 +38,8 @@ class Reference {
                 const int64_t to = (b * s_.key_rows + position(b) + j) * state.cols();
                 if (state.dtype() == LAMINA_F16)
                     std::ranges::transform(row, state.f16().begin() + to, narrow_f16);
+                else if (state.dtype() == LAMINA_Q8_0)
+                    put_q8_0(row.data(), state.cols(), state.row_to_write(to / state.cols()));
                 else
                     std::ranges::copy(row, state.f32().begin() + to);
             }
@@ -50,11 +52,8 @@ class Reference {
             for (int64_t j = 0; j < s_.key_rows; ++j) {
                 const int64_t from = (b * s_.key_batch_stride() + j * s_.key_time_stride()) * all.cols();
                 std::vector<float> &row = rows.emplace_back(static_cast<size_t>(all.cols()));
-                if (all.dtype() == LAMINA_F16)
-                    std::transform(all.f16().begin() + from, all.f16().begin() + from + all.cols(), row.begin(),
-                                   widen_f16);
-                else
-                    std::copy_n(all.f32().begin() + from, all.cols(), row.begin());
+                const StorageType &type = storage_type(all.dtype());
+                type.widen(all.stored_row(from / all.cols()), all.cols() / type.block_values, row.data());
             }
         return rows;
     }

@@ -9,6 +9,9 @@ namespace attention {
 
 using namespace lamina::plugin;
 
+// How many values an invocation writes into a cache of a dtype: those that share words.
+inline int64_t appended_together(uint32_t dtype) { return dtype == LAMINA_Q8_0 ? 64 : dtype == LAMINA_F16 ? 2 : 1; }
+
 // Whether a list of ports of a contract has one of this name.
 inline bool has_port(const Call &call, const lamina_port *ports, uint32_t n, std::string_view name) {
     for (uint32_t i = 0; i < n; ++i)

@@ -5,10 +5,12 @@
 #include "product.hpp"
 #include "threads.hpp"
 
+#include <lamina/plugin/dtype.hpp>
 #include <lamina/plugin/product_numbers.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace lamina::plugin::cpu_fallback {
@@ -61,11 +63,14 @@ class Attention {
     void append(const Tensor &rows, const Tensor &cache) const {
         for (int64_t b = 0; b < k_.batch; ++b)
             for (int64_t j = 0; j < k_.length && first_position(b) + j < key_rows_; ++j) {
-                const int64_t to = (b * key_rows_ + first_position(b) + j) * cache.cols();
+                const std::span<const float> row = rows.row(k_.row(b, j));
+                const int64_t to = b * key_rows_ + first_position(b) + j;
                 if (cache.dtype() == LAMINA_F16)
-                    std::ranges::transform(rows.row(k_.row(b, j)), cache.f16().begin() + to, narrow_f16);
+                    std::ranges::transform(row, cache.f16().begin() + to * cache.cols(), narrow_f16);
+                else if (cache.dtype() == LAMINA_Q8_0)
+                    put_q8_0(row.data(), cache.cols(), cache.row_to_write(to));
                 else
-                    std::ranges::copy(rows.row(k_.row(b, j)), cache.f32().begin() + to);
+                    std::ranges::copy(row, cache.f32().begin() + to * cache.cols());
             }
     }
 
@@ -157,7 +162,7 @@ class Attention {
     struct Scratch { // of one thread, for most_panels
         Matrix queries, out, greatest, total;
         Matrix scores;                   // of one panel and key_block
-        std::vector<float> keys, values; // widened, if the caches are in f16
+        std::vector<float> keys, values; // widened, if the caches are not in f32
     };
 
     void attend_panels() const {
@@ -241,17 +246,17 @@ class Attention {
         multiply_panel(transposed_v, head_dim_, n, scores, panel.o, columns, true);
     }
 
-    // Some keys or values of a head: a row each. Halves of a cache are widened.
+    // Some keys or values of a head: a row each, as floats.
     [[nodiscard]] Strided rows_of(const Tensor &all, int64_t b, int64_t kv_head, Keys keys,
                                   std::vector<float> &widened) const {
-        const int64_t first = (cached_ ? b * key_rows_ + keys.begin : k_.row(b, keys.begin)) * all.cols();
-        const int64_t from = first + kv_head * head_dim_, step = (cached_ ? 1 : k_.time_stride) * all.cols();
-        if (all.dtype() != LAMINA_F16) return {all.f32().data() + from, step, 1};
-        widened.clear();
-        for (int64_t j = 0; j < keys.end - keys.begin; ++j) {
-            const auto row = all.f16().subspan(static_cast<size_t>(from + j * step), static_cast<size_t>(head_dim_));
-            std::ranges::transform(row, std::back_inserter(widened), widen_f16);
-        }
+        const int64_t first = cached_ ? b * key_rows_ + keys.begin : k_.row(b, keys.begin);
+        const int64_t step = cached_ ? 1 : k_.time_stride, at = kv_head * head_dim_;
+        if (all.dtype() == LAMINA_F32) return {all.f32().data() + first * all.cols() + at, step * all.cols(), 1};
+        const StorageType &type = storage_type(all.dtype());
+        widened.resize(static_cast<size_t>((keys.end - keys.begin) * head_dim_));
+        for (int64_t j = 0; j < keys.end - keys.begin; ++j)
+            cpu_fallback::widen({all.dtype(), all.stored_row(first + j * step) + type.row_bytes(at), 1, head_dim_, 0},
+                                widened.data() + j * head_dim_);
         return {widened.data(), head_dim_, 1};
     }
 
@@ -269,7 +274,8 @@ class Attention {
         }
         if (slopes_) {
             const float slope = slopes_.f32()[static_cast<size_t>(head)];
-            const int64_t at = std::min(first_position(b) + i, key_rows_ - 1); // or at the last key, if it is after all
+            // A query after all keys may as well be at the last one, unless there is a sink beside them.
+            const int64_t own = first_position(b) + i, at = sinks_ ? own : std::min(own, key_rows_ - 1);
             for (int64_t j = 0; j < n; ++j)
                 scores[j * step] -= slope * static_cast<float>(std::abs(keys.begin + j - at));
         }
@@ -304,16 +310,23 @@ class Attention {
     }
     void expect_finite_values(int64_t b) const {
         const auto [begin, end] = keys_of(b);
-        for (int64_t j = begin; j < end; ++j) {
-            const int64_t row = cached_ ? b * key_rows_ + j : k_.row(b, j), cols = values_.cols();
-            const auto finite = [](float v) { return std::isfinite(v); };
-            const bool all = values_.dtype() == LAMINA_F16
-                                 ? std::ranges::all_of(values_.f16().subspan(static_cast<size_t>(row * cols),
-                                                                             static_cast<size_t>(cols)),
-                                                       finite, widen_f16)
-                                 : std::ranges::all_of(values_.row(row), finite);
-            if (!all) throw Unsupported("a value is not finite: masking by a product is not exact");
+        for (int64_t j = begin; j < end; ++j)
+            if (!finite_values(cached_ ? b * key_rows_ + j : k_.row(b, j)))
+                throw Unsupported("a value is not finite: masking by a product is not exact");
+    }
+    [[nodiscard]] bool finite_values(int64_t row) const {
+        constexpr uint16_t f16_exponent = 0x7c00; // all of its bits are set if a value is not finite
+        const auto finite = [](uint16_t bits) { return (bits & f16_exponent) != f16_exponent; };
+        if (values_.dtype() == LAMINA_F32)
+            return std::ranges::all_of(values_.row(row), [](float v) { return std::isfinite(v); });
+        const std::byte *const stored = values_.stored_row(row);
+        const int64_t step = values_.dtype() == LAMINA_Q8_0 ? Q8_0::bytes : F16::bytes; // of q8_0, the scales tell
+        for (int64_t at = 0; at < values_.row_bytes(); at += step) {
+            uint16_t bits = 0;
+            std::memcpy(&bits, stored + at, sizeof bits);
+            if (!finite(bits)) return false;
         }
+        return true;
     }
 };
 

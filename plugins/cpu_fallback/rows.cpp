@@ -101,10 +101,14 @@ HWY_INLINE void add_weighted_group(const std::byte *at, const WeightRows &rows, 
     Floats sums[Rows][vectors];
     for (auto &sum : sums) std::fill_n(sum, vectors, hn::Zero(floats));
     const auto add = [&](const Unpacked<Format> &unpacked, int64_t n) HWY_ATTR {
+        Floats share[Rows];
+        for (size_t r = 0; r < Rows; ++r) {
+            share[r] = hn::Set(floats, x[static_cast<int64_t>(r) * x_step + n]);
+            if constexpr (Unpacked<Format>::scaled) share[r] = hn::Mul(share[r], unpacked.scale);
+        }
         unrolled<vectors>([&]<int V>() INLINED {
             const Floats values = unpacked.template at<V * lanes>();
-            for (size_t r = 0; r < Rows; ++r)
-                sums[r][V] = hn::MulAdd(hn::Set(floats, x[static_cast<int64_t>(r) * x_step + n]), values, sums[r][V]);
+            for (size_t r = 0; r < Rows; ++r) sums[r][V] = hn::MulAdd(share[r], values, sums[r][V]);
         });
     };
     for (int64_t n = 0; n < rows.rows; ++n, at += rows.step)
@@ -120,7 +124,7 @@ template <class Format>
 HWY_ATTR void add_weighted_rows(const WeightRows &rows, const float *x, int64_t x_step, int64_t count, float *y,
                                 int64_t step) {
     const std::byte *at = rows.first;
-    for (int64_t c = 0; c < rows.values; c += group, at += group * Format::bytes) {
+    for (int64_t c = 0; c < rows.values; c += group, at += Unpacked<Format>::bytes) {
         const int64_t cols = std::min(group, rows.values - c);
         int64_t r = 0;
         for (; r + 2 <= count; r += 2)
@@ -161,7 +165,9 @@ HWY_ATTR void add_products(const WeightRows &weight, const FewRows &x, float *y,
 
 HWY_ATTR void add_weighted(const WeightRows &rows, const float *x, int64_t x_step, int64_t count, float *y,
                            int64_t step) {
-    if (rows.dtype == LAMINA_F16)
+    if (rows.dtype == LAMINA_Q8_0)
+        add_weighted_rows<Q8_0>(rows, x, x_step, count, y, step);
+    else if (rows.dtype == LAMINA_F16)
         add_weighted_rows<F16>(rows, x, x_step, count, y, step);
     else
         add_weighted_rows<Words>(rows, x, x_step, count, y, step);

@@ -27,8 +27,8 @@ struct FewRows {
 // y[r * step + n] += row n of the weight times row r of x.
 void add_products(const WeightRows &weight, const FewRows &x, float *y, int64_t step);
 
-// y[r * step + c] += the sum over n of x[r * x_step + n] * value c of row n, for r from 0 to count - 1. Only for f32
-// and f16.
+// y[r * step + c] += the sum over n of x[r * x_step + n] * value c of row n, for r from 0 to count - 1. For f32,
+// f16 and q8_0.
 void add_weighted(const WeightRows &rows, const float *x, int64_t x_step, int64_t count, float *y, int64_t step);
 
 // Widens rows that follow each other, exactly.

@@ -16,7 +16,7 @@ constexpr lamina_port frequencies() {
 }
 
 constexpr lamina_port cache(const char *name, const char *summary) {
-    return goes_with(or_f16(state(name, "B M kv_heads*D", "M", summary)), "position");
+    return goes_with(or_q8_0(or_f16(state(name, "B M kv_heads*D", "M", summary))), "position");
 }
 
 struct RotaryAttention {
@@ -81,7 +81,7 @@ struct RotaryAttention {
     static constexpr auto work = "4*T key_cache:4*M-4*T";
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr auto variants = attention::variants;
-    static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
+    static constexpr auto tolerances = attention::tolerances;
     static constexpr std::array cases{
         "B=3 T=1 M=140 D=16 P=8 heads=4 kv_heads=2 causal=1 layout=halves +position +key_cache +value_cache",
         "B=2 T=1 M=1100 D=64 P=32 heads=3 causal=1 window=700 magnitude=1.25 +position +key_cache +value_cache",
@@ -92,6 +92,8 @@ struct RotaryAttention {
         "key_cache=f16 value_cache=f16",
         "B=3 T=5 M=40 D=37 P=9 heads=4 kv_heads=2 causal=1 batch_first=0 +position +key_cache +value_cache "
         "key_cache=f16",
+        "B=2 T=3 M=40 D=64 P=32 heads=6 kv_heads=3 causal=1 layout=halves +position +key_cache +value_cache "
+        "key_cache=q8_0 value_cache=q8_0",
         "B=2 T=33 M=70 D=20 P=5 heads=4 kv_heads=2 layout=halves +position +key_cache +value_cache value_cache=f16",
         "B=2 T=2 M=40 D=160 P=80 heads=8 kv_heads=2 causal=1 softcap=50 +position +key_cache +value_cache "
         "position=zeros",
@@ -105,8 +107,7 @@ struct RotaryAttention {
         if (!s.cached) throw Unsupported("it takes keys and values in caches");
         planner.check_bindings();
         const lamina_ref queries = plan.scratch(call.in("q").size() * 4);
-        const bool keys_f16 = call.state("key_cache").dtype() == LAMINA_F16;
-        const bool values_f16 = call.state("value_cache").dtype() == LAMINA_F16;
+        const uint32_t of_keys = call.state("key_cache").dtype(), of_values = call.state("value_cache").dtype();
         const struct {
             uint32_t batch, length, batch_stride, time_stride, heads, kv_heads, depth, pairs, cache_rows;
             float magnitude;
@@ -116,13 +117,14 @@ struct RotaryAttention {
                u32(s.head_dim),       u32(call.weight("frequencies").cols()),
                u32(s.key_rows),       static_cast<float>(call.real("magnitude"))};
         const int64_t keys = call.in("k").size();
-        const int64_t words = call.in("q").size() + keys / (keys_f16 ? 2 : 1) + keys / (values_f16 ? 2 : 1);
+        const int64_t pieces = call.in("q").size() + keys / attention::appended_together(of_keys) +
+                               keys / attention::appended_together(of_values);
         plan.dispatch(
-            lamina_kernels::append_rotated, plan.spread(ceil_div(words, 64)),
+            lamina_kernels::append_rotated, plan.spread(ceil_div(pieces, 64)),
             {plan.in("q"), plan.in("k"), plan.in("v"), plan.in("position"), plan.weight("frequencies"), queries,
              plan.state("key_cache"), plan.state("value_cache")},
             push,
-            {{0, static_cast<bool>(call.in("position"))}, {1, call.flag("layout")}, {2, keys_f16}, {3, values_f16}});
+            {{0, static_cast<bool>(call.in("position"))}, {1, call.flag("layout")}, {2, of_keys}, {3, of_values}});
         planner.attend(queries, plan.state("key_cache"), plan.state("value_cache"));
     }
 };

@@ -125,7 +125,7 @@ void add_compare(nb::module_ &m) {
             options.variants.insert(variants.begin(), variants.end());
             options.fusion = fusion;
             options.precision = precision_named(precision);
-            options.cache = dtype_named(kv_cache);
+            options.cache = cache_named(kv_cache);
             options.split = split;
             options.max_memory = max_memory;
             options.repeat = repeat;

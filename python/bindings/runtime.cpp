@@ -37,7 +37,7 @@ Session make_session(const Runtime &runtime, const Model &model, const Device &d
     options.keep_all = keep_all;
     options.fusion = fusion;
     options.precision = precision_named(precision);
-    options.cache = dtype_named(kv_cache);
+    options.cache = cache_named(kv_cache);
     options.split = split;
     options.max_memory = max_memory;
     return unlocked([&] { return runtime.session(model, device, options); });

@@ -63,7 +63,8 @@ def load(
         "full", "half" or "int8": how exact matrix products take activations, as floats, in 16 bits or in 8. Fewer are
         faster where a layer has kernels for them.
     kv_cache
-        "f32" or "f16": the numbers in which keys and values of earlier tokens are kept.
+        "f32", "f16" or "q8_0": the numbers in which keys and values of earlier tokens are kept. f16 takes half the
+        memory, q8_0 about a quarter.
     fusion
         One layer may replace several where they stand together, if it passed its proof on the device and is faster.
     split
@@ -71,10 +72,10 @@ def load(
         their order. `Model.parts` says what came of it.
     max_memory
         How many bytes of each device may be filled so, if not all that is free.
-    cache
     lora
         Adapters to merge into the model: folders of PEFT, or GGUF files for a model in a GGUF file; with how strong each
         is, {"adapter": 0.5}, or as they were trained.
+    cache
         Remember in ~/.cache/lamina which kernels have been proved on a device, and how fast they are.
     validation
         Run under Vulkan's validation layers; their messages go to the logger "lamina".

@@ -79,8 +79,10 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         const std::string name = std::string(list) + " '" + p.name + "'";
         if (blank(p.dims)) return name + " has no dims";
         if (p.dtypes == 0) return name + " has no dtype that this host knows";
-        if ((p.dtypes & plugin::block_dtypes) != 0 && std::string_view(list) != "weight")
-            return name + ": only weights are stored in blocks";
+        const uint32_t blocks = p.dtypes & plugin::block_dtypes;
+        if (blocks != 0 && std::string_view(list) != "weight" &&
+            (std::string_view(list) != "state" || blocks != LAMINA_Q8_0))
+            return name + ": only weights are stored in blocks, and states in those of q8_0";
         if (p.follows != nullptr && !(stand_in ? seen : leaders).contains(p.follows))
             return name + " follows '" + p.follows + "', which " +
                    (stand_in ? "is not listed before it" : "is not an optional input");

@@ -140,6 +140,13 @@ Precision precision_named(std::string_view name) {
     return static_cast<Precision>(found - precision_names.begin());
 }
 
+DType cache_named(std::string_view name) {
+    const auto found = std::ranges::find(cache_dtypes, name, [](DType dtype) { return name_of(dtype); });
+    if (found == cache_dtypes.end())
+        throw Error(ErrorCode::usage, "cache: expected 'f32', 'f16' or 'q8_0', found '" + std::string(name) + "'");
+    return *found;
+}
+
 namespace detail {
 
 const ChatTemplate &ModelState::chat_template() const {
@@ -228,6 +235,7 @@ Session Runtime::session(const Model &model, const Device &device, const Session
     if (device.parts.empty() && (!options.split.empty() || !options.max_memory.empty()))
         throw Error(ErrorCode::usage,
                     "a model is split among several devices, such as vulkan:0,cpu; found " + device.id);
+    (void)cache_named(name_of(options.cache));
     if (!options.split.empty() && !options.max_memory.empty())
         throw Error(ErrorCode::usage,
                     "max_memory is for a split by memory; this one says how many layers each device has");

@@ -223,6 +223,13 @@ DType weight_dtype(const lamina_port &port, const Case &c) {
     return (port.dtypes & static_cast<uint32_t>(wanted)) != 0 ? wanted : DType::f32;
 }
 
+std::vector<DType> state_dtypes(const lamina_port &port) {
+    std::vector<DType> out;
+    for (const plugin::StorageType &type : plugin::storage_types)
+        if ((type.dtype & port.dtypes) != 0) out.push_back(DType{type.dtype});
+    return out;
+}
+
 std::vector<DType> weight_dtypes(const lamina_layer &layer) {
     uint32_t taken = LAMINA_F32;
     for (const lamina_port &p : weights_of(layer)) taken |= p.dtypes;
@@ -239,6 +246,14 @@ void fill_blocks(const lamina_layer &layer, Case &c) {
         const std::string_view dims = p.dims;
         const auto last = c.dims.find(dims.substr(dims.rfind(' ') + 1));
         if (last != c.dims.end()) last->second = (last->second + block - 1) / block * block;
+    }
+    for (const lamina_port &p : states_of(layer)) {
+        const int64_t values = storage_of(state_dtype(p, c)).block_values;
+        const std::string_view dims = p.dims;
+        if (values == 1) continue;
+        for (const std::string &name : abi::names_in(dims.substr(dims.rfind(' ') + 1)))
+            if (const auto found = c.dims.find(name); found != c.dims.end())
+                found->second = (found->second + 2 * values - 1) / (2 * values) * 2 * values;
     }
 }
 

@@ -66,7 +66,8 @@ struct Case {
 [[nodiscard]] DType state_dtype(const lamina_port &port, const Case &c);
 // The dtypes that some weight of the layer allows; f32 is one of them even if there is no weight.
 [[nodiscard]] std::vector<DType> weight_dtypes(const lamina_layer &layer);
-// Enlarges the rows of weights in blocks to whole blocks.
+[[nodiscard]] std::vector<DType> state_dtypes(const lamina_port &port);
+// Enlarges the rows of weights in blocks to whole blocks, and those of states to whole words.
 void fill_blocks(const lamina_layer &layer, Case &c);
 
 // The types of all ports that are given. Names that the case leaves open get small sizes. Throws Error(input) if sizes

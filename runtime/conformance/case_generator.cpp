@@ -122,7 +122,7 @@ class Generator {
     // has other limits than floats.
     void add_spread(const std::string &port) {
         const std::vector<size_t> &with_states = menu_.with_states;
-        for (size_t attempt = 0; attempt < few_draws; ++attempt) {
+        for (size_t attempt = 0; attempt < draws; ++attempt) {
             Case c = draw(with_states.empty() ? menu_.combinations.size() + attempt
                                               : with_states[attempt % with_states.size()]);
             give(c, Values::spread, {port});
@@ -243,14 +243,15 @@ class Generator {
         c.weights = weight_types_.of_case(number);
         draw_params(c, number);
         draw_dims(c);
-        fill_blocks(contract_, c);
         draw_ports(c, combination);
         for (const lamina_port &p : std::span(contract_.weights, contract_.n_weights))
             if (random_.below(6) == 0 && is_given(c, p.name) && weight_dtype(p, c) != DType::f32)
                 c.dtypes[p.name] = DType::f32;
         for (const lamina_port &p : std::span(contract_.states, contract_.n_states))
-            if ((p.dtypes & LAMINA_F16) != 0 && is_given(c, p.name) && random_.below(2) == 0)
-                c.dtypes[p.name] = DType::f16;
+            if (const std::vector<DType> taken = state_dtypes(p); taken.size() > 1 && is_given(c, p.name))
+                if (const DType dtype = taken[random_.below(taken.size())]; dtype != DType::f32)
+                    c.dtypes[p.name] = dtype;
+        fill_blocks(contract_, c);
         for (const auto &[port, hard] : menu_.values)
             if (!hard.empty() && random_.below(6) == 0 && is_given(c, port))
                 c.values[port] = hard[random_.below(hard.size())];

@@ -33,7 +33,8 @@ class Traits {
         if (layer.n_weights != 0)
             for (const DType dtype : weight_dtypes(layer)) wanted_.insert({weights, lamina::name_of(dtype)});
         for (const lamina_port &p : states_of_layer())
-            if ((p.dtypes & LAMINA_F16) != 0) wanted_.insert({{states, "f16"}, {states, "f32"}});
+            for (const DType dtype : state_dtypes(p))
+                if (state_dtypes(p).size() > 1) wanted_.insert({states, lamina::name_of(dtype)});
     }
 
     // Those that each kernel should meet; of the dims, those that a case of the kernel has.
@@ -83,11 +84,12 @@ class Traits {
             for (const DType dtype : weight_dtypes(layer_))
                 if (trait.value == lamina::name_of(dtype)) c.weights = dtype;
         } else if (trait.kind == states) {
-            for (const lamina_port &p : states_of_layer())
-                if (trait.value == "f32" || (p.dtypes & LAMINA_F16) == 0)
-                    c.dtypes.erase(p.name);
-                else if (c.given.contains(p.name))
-                    c.dtypes[p.name] = DType::f16;
+            for (const lamina_port &p : states_of_layer()) {
+                c.dtypes.erase(p.name);
+                for (const DType dtype : state_dtypes(p))
+                    if (dtype != DType::f32 && trait.value == lamina::name_of(dtype) && c.given.contains(p.name))
+                        c.dtypes[p.name] = dtype;
+            }
         } else if (c.dims.contains(trait.kind)) {
             c.dims[trait.kind] = 1;
         } else if (trait.value == "1") {

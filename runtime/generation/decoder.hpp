@@ -27,7 +27,7 @@ class Decoder {
         size_t sure = 0;       // tokens that a sequence has for sure, if `length` is only what it may have; 0: length
         size_t candidates = 0; // that the device chooses for the next token of each row, if it pays; 0: none
         // What helps if there is not enough memory.
-        const char *smaller = "a smaller --max-length, --cache f16, a smaller --batch";
+        const char *smaller = "a smaller --max-length, --cache f16 or q8_0, a smaller --batch";
         bool narrow = false; // steps that only give tokens to the first rows compute no others; without an encoder
     };
     // sources: for the encoder, none empty, each continued by as many rows; none for decoder-only models. Rows and

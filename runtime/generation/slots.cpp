@@ -112,7 +112,7 @@ void Slots::make_decoder(const std::vector<Source> &sources) {
                          .candidates = shape_.candidates};
     if (shape_.narrow) {
         shape.narrow = true;
-        shape.smaller = "fewer slots (--slots), shorter texts (--context), --cache f16";
+        shape.smaller = "fewer slots (--slots), shorter texts (--context), --cache f16 or q8_0";
     }
     decoder_ = std::make_unique<Decoder>(session_, sources, shape);
     slots_.resize(texts);

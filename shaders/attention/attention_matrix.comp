@@ -3,7 +3,8 @@
 //
 // It is as accurate as the other kernels: each row is scaled, then each value is split into two halves (split.glsl).
 // attention_scales.comp computes the scales of the rows of Q, K and V. Sums run over the rows of V, so the scale of a
-// row of V is divided out of its weights, exp(score - greatest). Each line then scales its own weights.
+// row of V is divided out of its weights, exp(score - greatest). Each line then scales its own weights. With ONE_PRODUCT,
+// values are rounded to one half.
 //
 // Dispatch: a workgroup of 128 computes 32 lines of one sequence and key head. Keys come 32 at a time, and channels 32
 // at a time within them, so all products are 32 x 32 by 32 x 32. The subgroups share the M x N tiles of a product.
@@ -29,6 +30,7 @@ layout(constant_id = 2) const uint SLICES = 8u; // of 32 channels in a head; at 
 layout(constant_id = 3) const uint M = 16u;
 layout(constant_id = 4) const uint N = 16u;
 layout(constant_id = 5) const uint K = 16u;
+layout(constant_id = 6) const bool ONE_PRODUCT = false;
 
 layout(std430, set = 0, binding = 9) readonly buffer Scales { float scales[]; }; // of rows of Q, then K, then V
 
@@ -36,8 +38,9 @@ const uint LINE = 10u; // fours per row of 32, and two for padding, which spread
 const float HIDDEN = -3.0e38; // the score of a masked key; below LEAST
 const float WILD = 0.0;       // in place of the inverse scale of a row of V that is not finite
 
-shared uvec2 a_high[32u * LINE], a_low[32u * LINE];   // [line][channel / 4] of Q, or [line][key / 4] of shares
-shared uvec2 b_high[32u * LINE], b_low[32u * LINE];   // [key][channel / 4] of K or V
+const uint LOW = ONE_PRODUCT ? 1u : 32u * LINE;
+shared uvec2 a_high[32u * LINE], a_low[LOW];          // [line][channel / 4] of Q, or [line][key / 4] of shares
+shared uvec2 b_high[32u * LINE], b_low[LOW];          // [key][channel / 4] of K or V
 shared float product[32u * 32u];                      // [line][key], or [line][channel]
 shared float share[32u * 33u];                        // [line][key]: scores, then their exponentials; negative: hidden
 shared float inverse_scale[32];                       // of the block's rows of V
@@ -50,6 +53,15 @@ uint key_at(uint b, uint kv_head, uint key) { return key_row(b, key) * kv_heads 
 uint k_scales() { return batch * queries * heads; }
 uint v_scales() { return k_scales() + batch * key_rows * kv_heads; }
 
+void put_a(vec4 v, uint at) {
+    if (ONE_PRODUCT) a_high[at] = uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+    else split(v, a_high[at], a_low[at]);
+}
+void put_b(vec4 v, uint at) {
+    if (ONE_PRODUCT) b_high[at] = uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+    else split(v, b_high[at], b_low[at]);
+}
+
 // Each copies 32 rows of 32 channels, from channel c on, to shared memory. Rows beyond the last repeat it.
 void load_lines(uint b, uint kv_head, uint first, uint c) {
     const uint last = heads / kv_heads * queries - 1u;
@@ -58,7 +70,7 @@ void load_lines(uint b, uint kv_head, uint first, uint c) {
         vec4 four = vec4(0.0);
         for (uint j = 0u; j < 4u; ++j)
             if (c + i % 8u * 4u + j < head_dim) four[j] = q[row * head_dim + c + i % 8u * 4u + j];
-        split(four * scales[row], a_high[to], a_low[to]);
+        put_a(four * scales[row], to);
     }
 }
 void load_keys(uint b, uint kv_head, uint first, uint end, uint c) {
@@ -67,7 +79,7 @@ void load_keys(uint b, uint kv_head, uint first, uint end, uint c) {
         vec4 four = vec4(0.0);
         for (uint j = 0u; j < 4u; ++j)
             if (c + i % 8u * 4u + j < head_dim) four[j] = k(row * head_dim + c + i % 8u * 4u + j);
-        split(four * scales[k_scales() + row], b_high[to], b_low[to]);
+        put_b(four * scales[k_scales() + row], to);
     }
 }
 void load_values(uint b, uint kv_head, uint first, uint end, uint c) {
@@ -77,7 +89,7 @@ void load_values(uint b, uint kv_head, uint first, uint end, uint c) {
         for (uint j = 0u; j < 4u; ++j)
             if (c + i % 8u * 4u + j < head_dim && inverse_scale[i / 8u] != WILD)
                 four[j] = v(row * head_dim + c + i % 8u * 4u + j);
-        split(four * scales[v_scales() + row], b_high[to], b_low[to]);
+        put_b(four * scales[v_scales() + row], to);
     }
 }
 
@@ -89,20 +101,19 @@ void multiply(bool transposed) {
         const uint row = tile / (32u / N) * M, col = tile % (32u / N) * N;
         MATRIX(float, M, N, gl_MatrixUseAccumulator) sum = MATRIX(float, M, N, gl_MatrixUseAccumulator)(0.0);
         for (uint k = 0u; k < 32u; k += K) {
-            const uint a_at = row * LINE + k / 4u;
+            const uint a_at = row * LINE + k / 4u, b_at = transposed ? col * LINE + k / 4u : k * LINE + col / 4u;
             MATRIX(float16_t, M, K, gl_MatrixUseA) high, low;
             coopMatLoad(high, a_high, a_at, LINE, gl_CooperativeMatrixLayoutRowMajor);
-            coopMatLoad(low, a_low, a_at, LINE, gl_CooperativeMatrixLayoutRowMajor);
             MATRIX(float16_t, K, N, gl_MatrixUseB) b_h, b_l;
-            if (transposed) {
-                coopMatLoad(b_h, b_high, col * LINE + k / 4u, LINE, gl_CooperativeMatrixLayoutColumnMajor);
-                coopMatLoad(b_l, b_low, col * LINE + k / 4u, LINE, gl_CooperativeMatrixLayoutColumnMajor);
-            } else {
-                coopMatLoad(b_h, b_high, k * LINE + col / 4u, LINE, gl_CooperativeMatrixLayoutRowMajor);
-                coopMatLoad(b_l, b_low, k * LINE + col / 4u, LINE, gl_CooperativeMatrixLayoutRowMajor);
+            if (transposed) coopMatLoad(b_h, b_high, b_at, LINE, gl_CooperativeMatrixLayoutColumnMajor);
+            else coopMatLoad(b_h, b_high, b_at, LINE, gl_CooperativeMatrixLayoutRowMajor);
+            if (!ONE_PRODUCT) {
+                coopMatLoad(low, a_low, a_at, LINE, gl_CooperativeMatrixLayoutRowMajor);
+                if (transposed) coopMatLoad(b_l, b_low, b_at, LINE, gl_CooperativeMatrixLayoutColumnMajor);
+                else coopMatLoad(b_l, b_low, b_at, LINE, gl_CooperativeMatrixLayoutRowMajor);
+                sum = coopMatMulAdd(low, b_h, sum);
+                sum = coopMatMulAdd(high, b_l, sum);
             }
-            sum = coopMatMulAdd(low, b_h, sum);
-            sum = coopMatMulAdd(high, b_l, sum);
             sum = coopMatMulAdd(high, b_h, sum);
         }
         coopMatStore(sum, product, row * 32u + col, 32u, gl_CooperativeMatrixLayoutRowMajor);
@@ -199,8 +210,8 @@ void main() {
                 p0[j] = p.x < 0.0 ? 0.0 : p.x * taken_back * line_scale.x;
                 p1[j] = p.y < 0.0 ? 0.0 : p.y * taken_back * line_scale.y;
             }
-            split(p0, a_high[high * LINE + low], a_low[high * LINE + low]);
-            split(p1, a_high[(high + 16u) * LINE + low], a_low[(high + 16u) * LINE + low]);
+            put_a(p0, high * LINE + low);
+            put_a(p1, (high + 16u) * LINE + low);
         }
 
         for (uint s = 0u; s < SLICES; ++s) { // no unroll hint: software drivers would compile for minutes

@@ -5,8 +5,8 @@
 // key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), by distance (heads, 2 R + 1) or slopes
 // (heads), position (B), sinks (heads): each may be left out.
 
+#include "common/cached.glsl"
 #include "common/tanh.glsl"
-#include "common/weight.glsl"
 
 layout(push_constant) uniform Push {
     uint batch;
@@ -50,8 +50,8 @@ OPTION(BY_DISTANCE, 2) // the bias
 OPTION(HAS_CAP, 3)
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
-WEIGHT(k, 1, 0) // caches may hold halves
-WEIGHT(v, 2, 1)
+CACHED(k, 1, 0)
+CACHED(v, 2, 1)
 layout(std430, set = 0, binding = 3) readonly buffer Position { int position[]; };
 layout(std430, set = 0, binding = 4) readonly buffer Lengths { int key_lengths[]; };
 layout(std430, set = 0, binding = 5) readonly buffer Mask { int mask[]; };
@@ -91,8 +91,9 @@ float bias_of(uint b, uint h, uint t, uint j) {
     const uint at = position_of(b, t);
     if (!BY_DISTANCE) {
         if (!BY_SLOPE) return score_bias[((b * heads + h) * queries + t) * keys + j];
-        // A query after all keys may as well be at the last one: what that adds to all scores does not count.
-        return -score_bias[h] * float(abs(int(j) - int(min(at, key_rows - 1u))));
+        // A query after all keys may as well be at the last one: what that adds to all scores does not count, unless
+        // there is a sink beside them.
+        return -score_bias[h] * float(abs(int(j) - int(HAS_SINKS ? at : min(at, key_rows - 1u))));
     }
     const int distance = int(j) - int(at), most = int(reach);
     return score_bias[h * (2u * reach + 1u) + uint(most + clamp(distance, -most, most))];

@@ -1,8 +1,8 @@
 // The scale of each row of a matrix (scale.glsl), for kernels with cooperative matrices. Builds without
 // GL_KHR_cooperative_matrix do not need it.
 //
-// value (rows, inner), any dtype of weights; scales f32, written from first_row on. Dispatch: a workgroup of 64 per
-// row.
+// value (rows, inner), any dtype of weights, or with ROWS what that declares; scales f32, written from first_row on.
+// Dispatch: a workgroup of 64 per row.
 
 #include "common/scale.glsl"
 #include "common/weight.glsl"
@@ -14,7 +14,10 @@ layout(push_constant) uniform Push {
     uint inner;
     uint first_row;
 };
-WEIGHT_OR_BLOCKS(value, 0, 0)
+#ifndef ROWS
+#define ROWS WEIGHT_OR_BLOCKS
+#endif
+ROWS(value, 0, 0)
 layout(std430, set = 0, binding = 1) writeonly buffer Scales { float scales[]; };
 
 shared uint greatest[64]; // magnitudes, as bits: they sort like the floats, with NaN last

@@ -2,12 +2,14 @@
 // are rotated and written into their cache, and values are written into theirs.
 //
 // q (rows, heads*D), k and v (rows, kv_heads*D), where rows are (B, T) or (T, B) according to the strides; position (B);
-// frequencies (P), in radians per position; turned like q; caches (B, M) rows like k, f32, or f16 with two values a word.
+// frequencies (P), in radians per position; turned like q; caches (B, M) rows like k, f32, f16 with two values a word,
+// or q8_0 with 64 values in 17 words.
 // Row t of sequence b goes to row position[b] + t; rows at or beyond the end of a cache are not written.
-// Dispatch: one invocation per word that is written, first those of q, then k, then v.
+// Dispatch: one invocation per word that is written, or per 64 values in q8_0, first those of q, then k, then v.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/half.glsl"
+#include "common/q8_cache.glsl"
 #include "common/sinusoid.glsl"
 #include "common/workgroup.glsl"
 
@@ -24,8 +26,9 @@ layout(push_constant) uniform Push {
 };
 layout(constant_id = 0) const bool has_offset = false;
 layout(constant_id = 1) const bool HALVES = false;       // a pair is channels i and i + P, else 2 i and 2 i + 1
-layout(constant_id = 2) const bool KEYS_F16 = false;     // kv_heads*D is even then
-layout(constant_id = 3) const bool VALUES_F16 = false;
+// Of the caches, as in plugin.h: f32, f16 or q8_0. kv_heads*D is a multiple of what an invocation writes.
+layout(constant_id = 2) const uint KEYS = 1u;
+layout(constant_id = 3) const uint VALUES = 1u;
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
 layout(std430, set = 0, binding = 1) readonly buffer K { float k[]; };
@@ -72,6 +75,19 @@ float rotated_key(uint at, uint position) {
     return rotated(k[at], k[at - at % depth + pair.partner], pair.second, turn_of(pair.number, position));
 }
 
+// What an invocation writes of a cache.
+uint together(uint dtype) { return dtype == 2u ? 2u : dtype == 16u ? 64u : 1u; }
+
+float value(uint i) { return v[i]; }
+uint key_position; // of the row that keys are from
+float key(uint i) { return rotated_key(i, key_position); }
+
+#define PUT(cache, dtype, to, get, from)                                                                               \
+    if (dtype == 16u) PUT_Q8_BLOCKS(cache, (to) * 17u, get, from)                                                      \
+    else if (dtype == 2u)                                                                                              \
+        cache[to] = narrow_f16(floatBitsToUint(get(from))) | narrow_f16(floatBitsToUint(get(from + 1u))) << 16;        \
+    else cache[to] = floatBitsToUint(get(from));
+
 void main() {
     uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
     const uint rows = batch * length, query_words = rows * heads * depth;
@@ -81,24 +97,20 @@ void main() {
         return;
     }
     i -= query_words;
-    const uint width = kv_heads * depth, key_words = KEYS_F16 ? width / 2u : width;
-    const bool is_key = i < rows * key_words;
-    if (!is_key) i -= rows * key_words;
-    const uint words = is_key ? key_words : VALUES_F16 ? width / 2u : width;
-    const uint row = i / words, word = i % words;
+    const uint width = kv_heads * depth, key_pieces = width / together(KEYS);
+    const bool is_key = i < rows * key_pieces;
+    if (!is_key) i -= rows * key_pieces;
+    const uint pieces = is_key ? key_pieces : width / together(VALUES);
+    const uint row = i / pieces, piece = i % pieces;
     if (row >= rows) return;
     const uint b = row / batch_stride % batch;
-    const uint position = (has_offset ? offset[b] : 0u) + row / time_stride % length;
-    if (position >= cache_rows) return;
-    const uint to = (b * cache_rows + position) * words + word;
-    const bool f16 = is_key ? KEYS_F16 : VALUES_F16;
-    const uint from = row * width + (f16 ? 2u * word : word);
+    key_position = (has_offset ? offset[b] : 0u) + row / time_stride % length;
+    if (key_position >= cache_rows) return;
+    const uint to = (b * cache_rows + key_position) * pieces + piece;
+    const uint from = row * width + piece * together(is_key ? KEYS : VALUES);
     if (is_key) {
-        const uint first = floatBitsToUint(rotated_key(from, position));
-        key_cache[to] = f16 ? narrow_f16(first) | narrow_f16(floatBitsToUint(rotated_key(from + 1u, position))) << 16
-                            : first;
+        PUT(key_cache, KEYS, to, key, from)
     } else {
-        const uint first = floatBitsToUint(v[from]);
-        value_cache[to] = f16 ? narrow_f16(first) | narrow_f16(floatBitsToUint(v[from + 1u])) << 16 : first;
+        PUT(value_cache, VALUES, to, value, from)
     }
 }

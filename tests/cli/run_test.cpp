@@ -134,6 +134,11 @@ TEST_CASE("run: keys and values may be cached in f16") {
         return run_lamina({"run", g2p(), "vulkan", "transformer", "--device", "cpu", "--cache", dtype});
     };
     CHECK(with("f16").out == with("f32").out);
+    const Finished narrow = with("q8_0"); // heads of 32 channels, but five of them
+    CHECK(narrow.status == 3);
+    CHECK_THAT(narrow.err,
+               matchers::contains("expected heads of a multiple of 32, and rows of a multiple of 64: use an "
+                                  "f16 cache"));
     const Finished unknown = with("f8");
     CHECK(unknown.status == 2);
     CHECK_THAT(unknown.err, matchers::contains("--cache"));

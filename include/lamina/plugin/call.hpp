@@ -52,6 +52,9 @@ class Tensor {
     [[nodiscard]] const std::byte *stored_row(int64_t r) const {
         return static_cast<const std::byte *>(t_->data) + r * row_bytes();
     }
+    [[nodiscard]] std::byte *row_to_write(int64_t r) const {
+        return static_cast<std::byte *>(t_->data) + r * row_bytes();
+    }
     [[nodiscard]] std::span<float> row(int64_t r) const {
         return f32().subspan(static_cast<size_t>(r * cols()), static_cast<size_t>(cols()));
     }

@@ -55,6 +55,10 @@ constexpr lamina_port or_f16(lamina_port state) { // or f16, if the session requ
     state.dtypes |= LAMINA_F16;
     return state;
 }
+constexpr lamina_port or_q8_0(lamina_port state) { // or q8_0, likewise; put_q8_0() and q8_cache.glsl write such rows
+    state.dtypes |= LAMINA_Q8_0;
+    return state;
+}
 // A state that exists only if the model has this optional input, such as the position of new rows.
 constexpr lamina_port goes_with(lamina_port state, const char *input) {
     state.follows = input;
