@@ -109,8 +109,8 @@ enum class Precision {
 inline constexpr std::array<std::string_view, 3> precision_names{"full", "half", "int8"}; // in this order
 [[nodiscard]] Precision precision_named(std::string_view name); // throws Error(usage) for another name
 
-// In which keys and values of earlier tokens may be kept, if the layer offers it: f16 takes half the memory of f32, q8_0
-// about a quarter.
+// In which keys and values of earlier tokens may be kept, if the layer offers it: f16 takes half the memory of f32,
+// q8_0 about a quarter.
 inline constexpr std::array cache_dtypes{DType::f32, DType::f16, DType::q8_0};
 [[nodiscard]] DType cache_named(std::string_view name); // throws Error(usage) for another name
 
