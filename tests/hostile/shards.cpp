@@ -1,6 +1,7 @@
 // Folders of sharded weights whose index or files are wrong.
 #include "catch.hpp"
 #include "model/safetensors.hpp"
+#include "model/weights_folder.hpp"
 #include "temporary_folder.hpp"
 
 #include <sys/stat.h>
@@ -16,7 +17,7 @@ struct Folder : TemporaryFolder {
     // The error for an index with this text.
     [[nodiscard]] std::string refusal(const std::string &index) const {
         write("model.safetensors.index.json", index);
-        std::string message = message_of([&] { (void)open_safetensors_folder(path()); });
+        std::string message = message_of([&] { (void)open_weights_folder(path()); });
         if (!message.empty()) CHECK_THAT(message, contains(path().string()));
         return message;
     }
