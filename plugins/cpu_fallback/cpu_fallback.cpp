@@ -62,6 +62,14 @@ struct CpuFallback {
             "gated_delta_rule", "heads key_heads=heads key_dim tiled eps; x: B T 2*key_heads*key_dim+heads*E, "
                                 "fading: B T heads, writing: B T heads, position?: i32 B, lengths?: i32 B; "
                                 "log_rate: heads, offset: heads -> y: B T heads*E; memory=position: B heads key_dim E"),
+        cpu_kernel<cpu_fallback::grouped_conv1d>(
+            "grouped_conv1d",
+            "groups stride padding end_padding=padding activation=none|" LAMINA_ACTIVATIONS "; "
+            "x: B stride*S+K-stride-padding-end_padding groups*I, lengths?: i32 B, residual?: B S groups*O; "
+            "weight: groups*O I K, bias?: groups*O -> y: B S groups*O"),
+        cpu_kernel<cpu_fallback::instance_norm>("instance_norm",
+                                                "eps activation=none|" LAMINA_ACTIVATIONS
+                                                "; x: B T C, lengths?: i32 B; weight?: C, bias?: C -> y: B T C"),
         cpu_kernel<cpu_fallback::layer_norm>("layer_norm",
                                              "eps; x: ... C, residual?: ... C; weight?: C, bias?: C -> y: ... C"),
         linear<3>,

@@ -11,6 +11,8 @@ void causal_conv1d(const Call &call);
 void conv1d(const Call &call);
 void embedding(const Call &call);
 void gated_delta_rule(const Call &call);
+void grouped_conv1d(const Call &call);
+void instance_norm(const Call &call);
 void layer_norm(const Call &call);
 void log_mel(const Call &call);
 void log_softmax(const Call &call);
