@@ -73,6 +73,7 @@ const std::vector<Api::Route> &Api::routes() {
         {"GET", "/health", &Api::ready, open, glance},
         {"GET", "/metrics", &Api::show_metrics, key, glance},
         {"GET", "/props", &Api::show_props},
+        {"GET", "/slots", &Api::show_slots},
         {"GET", "/v1/models", &Api::list_models},
         {"GET", "/v1/models/{model}", &Api::show_model},
         {"POST", "/v1/completions", &Api::completions, key, work, texts},

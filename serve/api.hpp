@@ -144,6 +144,9 @@ class Api {
     // ---- In props_api.cpp ----
     [[nodiscard]] Response show_props(const Call &call);
 
+    // ---- In slots_api.cpp ----
+    [[nodiscard]] Response show_slots(const Call &call);
+
     // ---- In transcription_api.cpp ----
     [[nodiscard]] Response transcriptions(const Call &call);
 

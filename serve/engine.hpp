@@ -68,6 +68,11 @@ class Engine {
     [[nodiscard]] const BatchRoom &room() const { return room_; }
     [[nodiscard]] std::string room_in_words() const;
 
+    // What it writes now; none if it does not write.
+    [[nodiscard]] std::vector<Writer::Slot> slots() const {
+        return writer_ ? writer_->slots() : std::vector<Writer::Slot>();
+    }
+
     // What has been proved of its layers on its device. Empty if they run their references there.
     [[nodiscard]] std::vector<AdmittedVariant> proved() const;
 

@@ -96,7 +96,8 @@ std::vector<Status> refusals_of(const Path &path) {
                             {431, "The headers are too long."},
                             {500, "The server failed."},
                             {503, "The server ends, or memory is missing."}};
-    const bool part = path.pattern.find('{') != std::string_view::npos, query = path.pattern == "/props";
+    const bool part = path.pattern.find('{') != std::string_view::npos,
+               query = path.pattern == "/props" || path.pattern == "/slots";
     if (path.key) out.push_back({401, "The key is missing, or not one of the server's."});
     if (part || query || path.work) out.push_back({404, "There is no such model or file."});
     if (path.method == "POST") {

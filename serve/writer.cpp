@@ -15,17 +15,32 @@ void Writer::add(std::shared_ptr<Answer> answer) {
 
 void Writer::step() {
     drop_those_left();
-    if (answers_.empty()) return;
-    metrics_.batch(model_, std::min(answers_.size(), slots_));
     try {
-        for (Batch::Progress &progress : batch_.step()) tell(std::move(progress));
+        if (answers_.empty()) return look_at_slots();
+        metrics_.batch(model_, std::min(answers_.size(), slots_));
+        std::vector<Batch::Progress> news = batch_.step();
+        look_at_slots(); // before a client may know of the news
+        for (Batch::Progress &progress : news) tell(std::move(progress));
     } catch (...) { // the device or memory fails all of them
         for (const auto &[id, answer] : answers_) {
             batch_.cancel(id);
             answer->end(std::current_exception());
         }
         answers_.clear();
+        const std::scoped_lock lock(mutex_);
+        seen_.assign(slots_, {}); // which takes no memory
     }
+}
+
+void Writer::look_at_slots() {
+    std::vector<Slot> now(slots_);
+    const std::vector<Batch::Slot> held = batch_.slots();
+    for (size_t i = 0; i < std::min(now.size(), held.size()); ++i) {
+        const auto found = answers_.find(held[i].id);
+        now[i] = {found == answers_.end() ? nullptr : found->second, held[i].tokens};
+    }
+    const std::scoped_lock lock(mutex_);
+    seen_.swap(now);
 }
 
 void Writer::drop_those_left() {

@@ -87,6 +87,14 @@ class Batch {
     // Computes the next token of every text that has a slot. If it throws, no text is lost: the next step tries again.
     [[nodiscard]] std::vector<Progress> step();
 
+    // What the slots hold, the first one first; nothing before the first step. Waits for a step that another thread is
+    // taking.
+    struct Slot {
+        uint64_t id = 0;   // of the text that is in it; 0: none
+        size_t tokens = 0; // in its caches, which stay when a text has ended, until another one needs the slot
+    };
+    [[nodiscard]] std::vector<Slot> slots() const;
+
     // Whether all texts have ended.
     [[nodiscard]] bool empty() const;
 

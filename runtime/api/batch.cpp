@@ -147,6 +147,13 @@ bool Batch::empty() const {
     return state_->texts.empty();
 }
 
+std::vector<Batch::Slot> Batch::slots() const {
+    const std::scoped_lock turn(state_->of_session.turn);
+    std::vector<Slot> out;
+    for (const auto &[id, tokens] : state_->slots->held()) out.push_back({id, tokens});
+    return out;
+}
+
 std::vector<Batch::Progress> Batch::step() {
     const std::scoped_lock turn(state_->of_session.turn);
     generation::Slots &slots = *state_->slots;

@@ -66,6 +66,19 @@ class Slots {
     // error, or when somebody else has used the session, the texts continue from the tokens that they have.
     std::span<Progress> step();
 
+    // What the slots hold; nothing before the first step.
+    struct Held {
+        uint64_t id = 0;   // of the text; 0: none
+        size_t tokens = 0; // in its caches, which stay when a text has ended
+    };
+    [[nodiscard]] std::vector<Held> held() const {
+        std::vector<Held> out(slots_.size());
+        const bool caches = decoder_ && decoder_->holds_caches();
+        for (size_t i = 0; i < out.size(); ++i)
+            out[i] = {slots_[i] ? slots_[i]->id : 0, caches ? decoder_->taken(i * shape_.beams) : 0};
+        return out;
+    }
+
   private:
     struct Text {
         uint64_t id;

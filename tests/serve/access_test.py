@@ -176,7 +176,7 @@ class Ending(unittest.TestCase):
             connection.getresponse().read()
             began = time.monotonic()
             self.assertEqual(server.end(), 0)
-            self.assertLess(time.monotonic() - began, 2)
+            self.assertLess(time.monotonic() - began, 30) # connections may be idle for 60
             connection.close()
 
 
