@@ -66,9 +66,10 @@ struct Draft {
     std::optional<ImageInput> images = {};          // none: the model takes none
     bool causal = false;                            // a token sees only those before it
     std::set<std::string, std::less<>> unused = {}; // weights that a file may contain and no layer needs
+    std::set<std::string, std::less<>> spare = {};  // the same, but some layer may need them
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
 
-    GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights).first->second; }
+    GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights, spare).first->second; }
     // The first of these tensors that the file contains; the first name, if it contains none.
     [[nodiscard]] std::string first_of(std::initializer_list<std::string> names) const;
     // The tensor that stands for `name` in a model where it shares the values of `source`. A file need not have both.

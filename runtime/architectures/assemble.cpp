@@ -23,10 +23,11 @@ std::string name_of(const std::filesystem::path &path) {
     return name.empty() ? "model" : name.substr(0, 100);
 }
 
-// Whether a weight belongs to a head that the model does not have.
-bool of_another_head(const Draft &draft, std::string_view base, const std::string &weight) {
+// Whether a weight belongs to a head that the model does not have, or is one that it can do without.
+bool is_left_out(const Draft &draft, std::string_view base, const std::string &weight) {
     const std::string inside = std::string(base) + ".";
-    if (draft.gguf || base.empty() || weight.starts_with(inside)) return false;
+    const bool beside = !draft.gguf && !base.empty() && !weight.starts_with(inside);
+    if (!beside && !draft.spare.contains(weight)) return false;
     return std::ranges::none_of(draft.graphs, [&](const auto &graph) { return graph.second.names(weight); });
 }
 
@@ -40,7 +41,7 @@ bool of_another_head(const Draft &draft, std::string_view base, const std::strin
 model::Weights used(const Draft &draft, std::string_view base) {
     model::Weights out(draft.weights.file());
     for (const auto &[name, weight] : draft.weights.entries())
-        if (!draft.unused.contains(name) && !of_another_head(draft, base, name)) out.add(name, weight);
+        if (!draft.unused.contains(name) && !is_left_out(draft, base, name)) out.add(name, weight);
     for (const auto &[name, tensor] : draft.weights.others()) out.add_other(name, tensor);
     return out;
 }

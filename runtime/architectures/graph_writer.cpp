@@ -102,7 +102,7 @@ GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tenso
 
 void GraphWriter::require(const std::string &weight, const Shape &shape, bool wanted) const {
     if (wanted) return require(weight, shape);
-    if (weights_->entries().contains(weight))
+    if (weights_->entries().contains(weight) && !spare_->contains(weight))
         throw Error(ErrorCode::input, weights_->file().string() + ": there is a tensor '" + weight +
                                           "', but according to config.json the model has none there");
 }

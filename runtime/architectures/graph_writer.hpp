@@ -23,8 +23,10 @@ namespace lamina::architectures {
 
 class GraphWriter {
   public:
-    // The weights must outlive it.
-    explicit GraphWriter(const model::Weights &weights) : weights_(&weights) {}
+    using Names = std::set<std::string, std::less<>>;
+
+    // `spare`: tensors that the file may have although no layer needs them. Both must outlive it.
+    GraphWriter(const model::Weights &weights, const Names &spare) : weights_(&weights), spare_(&spare) {}
 
     using Tensor = std::string; // its name in the graph; empty: none
 
@@ -128,6 +130,7 @@ class GraphWriter {
     void require_linear(const std::string &weight, const std::string &bias, int64_t outputs, int64_t inputs,
                         bool biased) const;
     const model::Weights *weights_;
+    const Names *spare_;
     std::map<Tensor, int64_t> channels_;
     std::set<std::string, std::less<>> named_; // layers, and weights that are not named after their layer
     Json inputs_ = Json::object(), outputs_ = Json::object(), layers_ = Json::array();

@@ -68,6 +68,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
                 .sentences = std::move(sentences),
                 .task = task_of(whole),
                 .texts = read_text_settings(config, generation, folder)};
+    draft.spare = quantization.zero_biases(weights);
     auto model = assemble(draft, model_type, folder);
     for (const std::string &note : {quantization.note(), merged.note})
         if (!note.empty()) model->notes.push_back(note);

@@ -92,6 +92,9 @@ DType dtype_of_model(const Config &whole) {
     return DType::f32;
 }
 
+// Of a method that makes activations smaller, too.
+constexpr auto of_plain_activations = "; activations, which the method also quantizes, are left as they are";
+
 bool is_fp8(const StoredTensor &stored) { return stored.dtype == "F8_E4M3"; }
 bool is_bytes(const StoredTensor &stored) { return stored.dtype == "I8"; }
 bool is_unsigned_bytes(const StoredTensor &stored) { return stored.dtype == "U8"; }
@@ -144,7 +147,8 @@ Method fp8(const Config &how, DType dtype) {
                   return Method::Matrix(
                       model::fp8_matrix(file, module + ".weight",
                                         {.scale = module + ".weight_scale_inv", .block = block, .dtype = dtype}));
-              }}}};
+              }}},
+            of_plain_activations};
 }
 
 // Its scales are one for each row; the product has the dtype of the scales, or if that is f32, of the model.
@@ -207,7 +211,7 @@ Method compressed_tensors(const Config &how, DType dtype) {
                   return Method::Matrix(model::byte_matrix(file, module, groups));
               }},
              fp8_of_compressed_tensors(dtype, block, around)},
-            of_activations ? ". What its makers also quantize, activations, stay as they are" : ""};
+            of_activations ? of_plain_activations : ""};
 }
 
 Method bitsandbytes(DType dtype) {
@@ -281,6 +285,18 @@ Quantization Quantization::of(const Config &whole) {
         out.method_ = std::make_shared<const Method>(bitsandbytes(dtype));
     else
         refuse_method(whole, method);
+    return out;
+}
+
+std::set<std::string, std::less<>> Quantization::zero_biases(const Weights &weights) const {
+    std::set<std::string, std::less<>> out;
+    for (const auto &[name, bias] : weights.entries()) {
+        constexpr std::string_view end = ".bias";
+        if (method_ == nullptr || !name.ends_with(end)) continue;
+        const auto matrix = weights.entries().find(name.substr(0, name.size() - end.size()) + ".weight");
+        if (matrix == weights.entries().end() || matrix->second.bytes_to_copy() == 0) continue; // it was not quantized
+        if (std::ranges::all_of(bias.bytes(), [](std::byte byte) { return byte == std::byte{0}; })) out.insert(name);
+    }
     return out;
 }
 

@@ -5,6 +5,7 @@
 #include "architectures/architecture.hpp"
 
 #include <memory>
+#include <set>
 #include <string>
 
 namespace lamina::architectures {
@@ -17,6 +18,10 @@ class Quantization {
     // Every matrix as one tensor MODULE.weight, made when it is first read; other tensors as they are. Which modules
     // are quantized follows from the tensors. Throws Error(input) for tensors that do not fit together.
     [[nodiscard]] model::Weights read(const model::Weights &file);
+
+    // Of weights that read() returned, biases of its matrices that are all zero: some libraries write them for modules
+    // that have none.
+    [[nodiscard]] std::set<std::string, std::less<>> zero_biases(const model::Weights &weights) const;
 
     // What became of the matrices, in a line; empty: there are none. To be called after read().
     [[nodiscard]] const std::string &note() const { return note_; }

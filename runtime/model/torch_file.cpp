@@ -28,9 +28,10 @@ std::string_view text_of_entry(std::span<const std::byte> bytes) {
 
 // ---- Since PyTorch 1.6: NAME/data.pkl, NAME/data/KEY for each storage, NAME/byteorder ----
 
-Weights read_zip(const std::filesystem::path &file, const MappedFile &mapped) {
+Weights read_zip(const std::filesystem::path &file, std::span<const std::byte> bytes_of_file,
+                 const std::shared_ptr<const void> &owner) {
     constexpr std::string_view pickle_name = "data.pkl";
-    const Entries entries = stored_entries(mapped.bytes, file);
+    const Entries entries = stored_entries(bytes_of_file, file);
     const auto found = std::ranges::find_if(entries, [&](const auto &entry) {
         const std::string_view name = entry.first;
         return name.ends_with(pickle_name) && std::ranges::count(name, '/') == 1 &&
@@ -55,7 +56,7 @@ Weights read_zip(const std::filesystem::path &file, const MappedFile &mapped) {
     };
     uint64_t at = 0;
     const Pickle pickle(found->second, at, file.string() + ": " + printable(found->first), is_of_torch_tensors);
-    return torch_tensors(pickle, storage, mapped.owner, Weights(file));
+    return torch_tensors(pickle, storage, owner, Weights(file));
 }
 
 // ---- Before: five pickles (a magic number, a version, a machine, the tensors, the keys of storages), then the
@@ -77,9 +78,10 @@ void expect_little_endian(const Pickle &machine) {
                 machine.fail("it was written on a big-endian machine: save the model again on another one");
 }
 
-Weights read_legacy(const std::filesystem::path &file, const MappedFile &mapped) {
+Weights read_legacy(const std::filesystem::path &file, std::span<const std::byte> bytes_of_file,
+                    const std::shared_ptr<const void> &owner) {
     uint64_t at = 0;
-    const auto next = [&] { return Pickle(mapped.bytes, at, file.string(), is_of_torch_tensors); };
+    const auto next = [&] { return Pickle(bytes_of_file, at, file.string(), is_of_torch_tensors); };
     (void)next(); // the magic number
     constexpr int64_t known_version = 1001;
     const Pickle version = next();
@@ -99,7 +101,7 @@ Weights read_legacy(const std::filesystem::path &file, const MappedFile &mapped)
     for (const Pickle::Ref key : keys.as<Pickle::Sequence>(keys.top(), "the keys of storages").items) {
         const std::string name(keys.as<std::string_view>(key, "the key of a storage"));
         const auto known = value_bytes.find(name);
-        const std::span<const std::byte> rest = mapped.bytes.subspan(at);
+        const std::span<const std::byte> rest = bytes_of_file.subspan(at);
         int64_t count = 0;
         uint64_t bytes = 0;
         if (rest.size() >= sizeof count) std::memcpy(&count, rest.data(), sizeof count);
@@ -123,19 +125,24 @@ Weights read_legacy(const std::filesystem::path &file, const MappedFile &mapped)
                           std::to_string(found == storages.end() ? 0 : found->second.size()) + ": the file is damaged");
         return found->second.first(bytes);
     };
-    return torch_tensors(tensors, storage, mapped.owner, Weights(file));
+    return torch_tensors(tensors, storage, owner, Weights(file));
 }
 
 } // namespace
 
+Weights parse_torch_file(std::span<const std::byte> bytes, const std::shared_ptr<const void> &owner,
+                         const std::filesystem::path &file) {
+    if (is_zip(bytes)) return read_zip(file, bytes, owner);
+    if (begins_as_legacy(bytes)) return read_legacy(file, bytes, owner);
+    refuse_file(file,
+                "not a file of torch.save(): expected a zip file, or a pickle with PyTorch's magic number, found " +
+                    std::to_string(bytes.size()) + " bytes of something else");
+}
+
 Weights open_torch_file(const std::filesystem::path &file) {
     const MappedFile mapped = MappedFile::open(file);
     refuse_lfs_pointer(file, mapped.bytes);
-    if (is_zip(mapped.bytes)) return read_zip(file, mapped);
-    if (begins_as_legacy(mapped.bytes)) return read_legacy(file, mapped);
-    refuse_file(file,
-                "not a file of torch.save(): expected a zip file, or a pickle with PyTorch's magic number, found " +
-                    std::to_string(mapped.bytes.size()) + " bytes of something else");
+    return parse_torch_file(mapped.bytes, mapped.owner, file);
 }
 
 } // namespace lamina::model

@@ -3,6 +3,7 @@
 #include "folders.hpp"
 
 #include "architectures/config.hpp"
+#include "model/safetensors.hpp"
 
 #include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
@@ -225,6 +226,24 @@ TEST_CASE("architectures: settings of quantized weights that are not understood 
                contains("there is no tensor 'model.layers.0.self_attn.q_proj.weight'"));
 }
 
+TEST_CASE("architectures: quantized modules without a bias may have one of zeros, and no other") {
+    const auto refusal_with_bias = [](float value) {
+        const TemporaryFolder folder;
+        fs::copy(known_models / "quant_awq" / "config.json", folder.path());
+        const model::Weights stored = model::open_safetensors(known_models / "quant_awq" / "model.safetensors").weights;
+        std::map<std::string, Tensor, std::less<>> tensors;
+        for (const auto &[name, weight] : stored.entries()) {
+            Tensor &tensor = tensors.emplace(name, Tensor(weight.type)).first->second;
+            std::ranges::copy(weight.bytes(), tensor.bytes().begin());
+        }
+        tensors["model.layers.0.mlp.up_proj.bias"] = Tensor::of({96}, std::vector<float>(96, value));
+        model::write_safetensors(folder.path() / "model.safetensors", tensors);
+        return message_of([&] { (void)test::session_of(folder.path()); });
+    };
+    CHECK(refusal_with_bias(0).empty());
+    CHECK_THAT(refusal_with_bias(1), matchers::contains("model.layers.0.mlp.up_proj.bias"));
+}
+
 TEST_CASE("architectures: what became of quantized weights is said, and the tensors that are as they were are not") {
     RuntimeOptions options;
     options.plugin_folders = {LAMINA_PLUGIN_DIR};
@@ -232,7 +251,7 @@ TEST_CASE("architectures: what became of quantized weights is said, and the tens
     const auto notes = [&](const char *model) { return inspect(runtime, known_models / model).notes; };
     CHECK(notes("quant_gptq") == std::vector<std::string>{"matrices quantized by gptq are read: 14 as q4_0"});
     CHECK(notes("quant_gptq_experts") == std::vector<std::string>{"matrices quantized by gptq are read: 32 as q5_0"});
-    CHECK(notes("quant_bytes").at(0).ends_with("activations, stay as they are"));
+    CHECK(notes("quant_bytes").at(0).ends_with("are left as they are"));
     CHECK(notes("llama").empty());
 }
 

@@ -109,6 +109,8 @@ TEST_CASE("torch files: what is not a state_dict, compressed or of another machi
     CHECK_THAT(refusal_of_file("deflated.bin"), contains("is compressed") && contains("'zip -0'"));
     CHECK_THAT(refusal_of_file("big_endian.bin"), contains("expected the byte order 'little', found 'big'"));
     CHECK_THAT(refusal_of_bytes(""), contains("not a file of torch.save()") && contains("found 0 bytes"));
+    CHECK_THAT(refusal_of_bytes(legacy_of("\x80\x02}(K\x01u.")), contains("a key of a dict without a value"));
+    CHECK_THAT(refusal_of_bytes(legacy_of("\x80\x02}t.")), contains("behind a mark where there is none"));
     CHECK_THAT(refusal_of_bytes(legacy_of("\x80\x02].")),
                contains("expected a dict of tensors, a state_dict(), found a list"));
 }
@@ -143,6 +145,34 @@ TEST_CASE("torch files: a tensor lies within its storage") {
     CHECK_THAT(refusal("K\x01", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\x05", "K\x01K\x01"),
                contains("of less than 64 bits in all"));
     CHECK_THAT(refusal("K\x01", "K\x02", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"), contains("of less than 64 bits"));
+}
+
+TEST_CASE("torch files: entries of a zip file lie within it") {
+    const std::string whole = bytes_of_file(torch_files / "big_endian.bin");
+    const auto changed = [&](size_t record, size_t at, const std::string &bytes) { // of the list of entries
+        std::string out = whole;
+        size_t place = out.find("PK\x01\x02");
+        for (size_t i = 0; i < record; ++i) place = out.find("PK\x01\x02", place + 1);
+        return out.replace(place + at, bytes.size(), bytes);
+    };
+    using namespace std::string_literals;
+    const std::string most = "\xf0\3\0\0"s; // 1008 of its 1059 bytes
+    const std::string large = "\0\0\1\0"s, beyond = "\xff\xff\xff\x7f";
+    CHECK_THAT(refusal_of_bytes(changed(0, 20, large + large)),
+               contains("of 65536 bytes, which would reach beyond the file's"));
+    CHECK_THAT(refusal_of_bytes(changed(1, 20, most + most)),
+               contains("of 1008 bytes, which would reach beyond the file's"));
+    CHECK_THAT(refusal_of_bytes(changed(0, 20, large)), contains("is compressed"));
+    CHECK_THAT(refusal_of_bytes(changed(1, 42, beyond)), contains("which would reach beyond the file's"));
+    CHECK_THAT(refusal_of_bytes(changed(0, 42, "\1\0\0\0"s)),
+               contains("expected the header of an entry, found other bytes"));
+    CHECK_THAT(refusal_of_bytes(changed(0, 8, "\1\0"s)), contains("is encrypted"));
+    CHECK_THAT(refusal_of_bytes(changed(0, 10, "\x08\0"s)), contains("is compressed"));
+    CHECK_THAT(refusal_of_bytes(changed(0, 28, "\xff\xff"s)), contains("expected the name of an entry"));
+    CHECK_THAT(refusal_of_bytes(changed(0, 30, "\xff\xff"s)), contains("expected the extra fields of an entry"));
+    std::string no_entries = whole;
+    no_entries.replace(whole.size() - 12, 2, "\0\0"s);
+    CHECK_THAT(refusal_of_bytes(no_entries), contains("expected an entry NAME/data.pkl, found none"));
 }
 
 TEST_CASE("torch files: cut and damaged ones are errors, or files of other numbers") {
