@@ -78,12 +78,24 @@ std::string paragraphs(const std::string &text) {
     return out;
 }
 
+// Names with many choices in lines of at most `width`, broken behind a "|", all but the first indented.
+std::string broken(const std::string &name, size_t width, size_t indent) {
+    std::string out, line;
+    for (size_t at = 0; at < name.size();) {
+        const size_t end = std::min(name.find('|', at), name.size() - 1) + 1;
+        if (!line.empty() && line.size() + end - at > width) out += line + "\n", line = std::string(indent, ' ');
+        line += name.substr(at, end - at);
+        at = end;
+    }
+    return out + line;
+}
+
 std::string section(const std::string &title, const std::vector<std::pair<std::string, std::string>> &entries) {
     constexpr size_t column = 30;
     if (entries.empty()) return {};
     std::string out = "\n" + title + ":\n";
     for (const auto &[name, description] : entries) {
-        out += "  " + name;
+        out += "  " + broken(name, page - 2, 10);
         if (name.size() + 4 > column)
             out += "\n" + std::string(column, ' ');
         else

@@ -71,7 +71,9 @@ class CpuProgram final : public plan::Program {
         return {};
     }
 
-    [[nodiscard]] std::string variant(size_t step) const override { return variants_[step].name; }
+    [[nodiscard]] std::string variant(size_t step) const override {
+        return refused_[step] ? "reference" : variants_[step].name;
+    }
 
   private:
     void set(int32_t tensor, std::span<const std::byte> bytes) override {
@@ -125,6 +127,7 @@ class CpuProgram final : public plan::Program {
     plan::ProgramOptions::References how_; // references run
     std::function<void()> working_;
     std::vector<abi::CpuVariant> variants_; // one per step
+    std::vector<bool> refused_;             // by step: whether the last run's values were not for its kernel
     std::vector<Memory> activations_;       // the arena, and blocks of their own
     std::vector<Guard> guards_;
     std::vector<Memory> inputs_;
@@ -228,6 +231,7 @@ CpuProgram::CpuProgram(plan::GraphPlan graph, const plan::ProgramOptions &option
       weights_(backend.weights()), memory_(plan_.tensors.size()) {
     for (size_t s = 0; s < plan_.steps.size(); ++s)
         variants_.push_back(variant_of(plan_.steps[s], wanted(options, s), backend.executor()));
+    refused_.resize(variants_.size());
     for (size_t t = 0; t < plan_.tensors.size(); ++t) {
         const plan::PlannedTensor &tensor = plan_.tensors[t];
         if (tensor.kind == Kind::input) memory_[t] = inputs_.emplace_back(tensor.type.bytes()).data();
@@ -299,7 +303,8 @@ template <class After> void CpuProgram::run_steps(const After &after) {
         for (Memory &memory : activations_) std::fill(memory.begin(), memory.end(), std::bit_cast<float>(*poison_));
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
         if (working_) working_();
-        if (kernel(s) == nullptr || !run_kernel(s)) run_reference(s);
+        refused_[s] = kernel(s) != nullptr && !run_kernel(s);
+        if (kernel(s) == nullptr || refused_[s]) run_reference(s);
         after(s);
     }
     weights_->expect_whole();

