@@ -101,7 +101,10 @@ Json tools_of_chat(const JsonView &tools) {
         Json function{{"name", copied(tool.at("name"))}};
         for (const char *key : {"description", "strict"})
             if (tool.has(key)) function[key] = copied(tool.at(key));
-        function["parameters"] = copied(tool.at("input_schema"));
+        const JsonView schema = tool.at("input_schema");
+        if (!schema.is_object() && !schema.is_boolean())
+            schema.fail("expected a JSON Schema, found " + schema.description());
+        function["parameters"] = copied(schema);
         out.push_back({{"type", "function"}, {"function", std::move(function)}});
     }
     return out;

@@ -79,6 +79,8 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
 ChatMessage message_of(const JsonView &from) {
     std::string role(from.at("role").string());
     expect_fields(from, role == "tool" ? "ToolMessage" : role == "assistant" ? "AssistantMessage" : "PlainMessage");
+    for (const char *text : {"tool_call_id", "name", "reasoning_content"})
+        if (from.has(text)) (void)from.at(text).string();
     if (role == "developer") role = "system"; // its later name; templates know the former
     return {std::move(role), content_of(from)};
 }

@@ -238,7 +238,7 @@ function wire() {
     composer.text.focus();
   });
   document.addEventListener("keydown", event => {
-    if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
+    if (event.key !== "Escape" || document.querySelector("dialog[open]") || sidebar.shut_if_narrow()) return;
     if (writing) stop();
     else leave_editing();
   });

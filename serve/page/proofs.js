@@ -1,6 +1,7 @@
 // What has been proved of the kernels of the models that are served, as the server says it at /status.
 
 import {element, icon, make} from "./dom.js";
+import {key} from "./server.js";
 
 // Of a variant of a layer on this device.
 function verdict(proof) {
@@ -50,6 +51,7 @@ function model_entry(model, open) {
 export function show_proofs(status, name) {
   element("proofs-device").textContent = device_in_words(status);
   element("proofs-models").replaceChildren(...status.models.map(model => model_entry(model, model.name === name)));
+  element("metrics").hidden = Boolean(key.get()); // which a link does not send
   const dialog = element("proofs");
   if (!dialog.open) dialog.showModal();
 }

@@ -9,20 +9,27 @@ function show(open) {
   document.body.classList.toggle("with-sidebar", open);
   document.body.classList.toggle("without-sidebar", !open);
   element("shade").hidden = !open || wide.matches;
+  document.querySelector("main").inert = open && !wide.matches; // it lies below
   element("sidebar").inert = !open;
   element("show-sidebar").setAttribute("aria-expanded", String(open));
 }
 
-export function shut_if_narrow() { if (!wide.matches) show(false); }
-export const is_open = () => document.body.classList.contains("with-sidebar");
+const is_open = () => document.body.classList.contains("with-sidebar");
+
+// Returns whether there was something to shut.
+export function shut_if_narrow() {
+  if (wide.matches || !is_open()) return false;
+  show(false);
+  element("show-sidebar").focus();
+  return true;
+}
 
 export function wire_sidebar() {
   show(wide.matches);
   wide.addEventListener("change", () => show(wide.matches));
   element("show-sidebar").addEventListener("click", () => { show(!is_open()); if (is_open()) element("new-chat").focus(); });
-  const hide = () => { show(false); element("show-sidebar").focus(); };
-  element("hide-sidebar").addEventListener("click", hide);
-  element("shade").addEventListener("click", hide);
+  element("hide-sidebar").addEventListener("click", () => { show(false); element("show-sidebar").focus(); });
+  element("shade").addEventListener("click", shut_if_narrow);
 }
 
 // `open(id)` and `remove(chat)` are what its buttons do.

@@ -191,7 +191,8 @@ class TheDocument(unittest.TestCase):
         for path, more in [
                 ("/v1/chat/completions", {"messages": [
                     {"role": "system", "content": "w1"}, message,
-                    {"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "w3"}]}),
+                    {"role": "assistant", "content": None, "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": "1", "content": "w3"}]}),
                 ("/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "text", "text": "w7"}]}]}),
                 ("/v1/responses", {"input": [{"role": "user", "content": "w7"}, {
                     "type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}, {
@@ -207,7 +208,13 @@ class TheDocument(unittest.TestCase):
             self.assertEqual(status, 200, found)
         for path, wrong in [("/v1/chat/completions", {"messages": [{"role": "tool", "refusal": "w7"}]}),
                             ("/v1/chat/completions", {"messages": []}), ("/v1/embeddings", {"input": []}),
-                            ("/v1/messages", {"messages": [{"role": "user", "content": [{"type": "image"}]}]})]:
+                            ("/v1/chat/completions", {"messages": [message, {"role": "tool", "tool_call_id": 1}]}),
+                            ("/v1/chat/completions", {"stream_options": {"include": True}}),
+                            ("/v1/chat/completions", {"tools": [
+                                {"type": "function", "function": {"name": "f", "strict": 1}}]}),
+                            ("/v1/messages", {"messages": [{"role": "user", "content": [{"type": "image"}]}]}),
+                            ("/v1/messages", {"tools": [{"name": "f", "input_schema": None}]}),
+                            ("/v1/rerank", {"truncate": True, "truncate_prompt_tokens": 5})]:
             body = {**requests[path], **wrong}
             self.assertIsNotNone(self.document.fault(body, self.schema(path)), path)
             self.assertEqual(self.server.post(path, body)[0], 400)

@@ -239,6 +239,10 @@ class SmallScreens(OnThePage):
             page.press("Escape")
         page.click("#show-sidebar")
         self.assertTrue(page.run(narrow))
+        self.assertTrue(page.run("document.querySelector('main').inert"))
+        page.press("Escape")
+        self.assertFalse(page.run("document.querySelector('main').inert"))
+        page.click("#show-sidebar")
         page.click("#new-chat") # which shuts the list
         self.assertEqual(page.run("document.querySelector('#sidebar').inert"), True)
         self.assertEqual(page.complaints(), [])

@@ -74,9 +74,8 @@ class Slots(unittest.TestCase):
     def test_count_tokens_as_they_come(self):
         connection, response = self.begin()
         counts = set()
-        while len(counts) < 3:
+        while len(counts) < 3 or max(counts) <= 10: # if it does not grow, this does not end
             counts.add(max(each["n_past"] for each in self.slots(first) if each["is_processing"]))
-        self.assertGreater(max(counts), 10)
         connection.close()
         response.close()
         self.wait_until_free()
