@@ -134,6 +134,9 @@ TEST_CASE("torch files: a tensor lies within its storage") {
         return refusal_of_bytes(file_of(place, shape, strides));
     };
     const std::string damaged = "expected a part of the storage '0' of 5 values";
+    const TemporaryFolder folder; // an axis of one value may have any stride
+    const auto row = open_torch_file(folder.write("m.bin", file_of("K\x01", "K\x01K\x02", "K\0K\x01"s)));
+    CHECK(row.at("t").bytes_to_copy() == 0);
     CHECK(can_be_read(file_of("K\x01", "K\x02K\x02", "K\x02K\x01")));
     CHECK(can_be_read(file_of("K\x01", "K\x02K\x02", "K\x01K\x01")));
     CHECK(can_be_read(file_of("K\x63", "K\x02K\0"s, "K\x02K\x01"))); // empty
@@ -173,6 +176,15 @@ TEST_CASE("torch files: entries of a zip file lie within it") {
     std::string no_entries = whole;
     no_entries.replace(whole.size() - 12, 2, "\0\0"s);
     CHECK_THAT(refusal_of_bytes(no_entries), contains("expected an entry NAME/data.pkl, found none"));
+}
+
+TEST_CASE("torch files: an entry has all bytes of its storage") {
+    std::string whole = bytes_of_file(torch_files / "zip.bin");
+    const size_t count = whole.find("K\x0ft", whole.find("cpu")); // the 15 values of the first tensor
+    REQUIRE(count != std::string::npos);
+    whole[count + 1] = 16;
+    CHECK_THAT(refusal_of_bytes(whole),
+               contains("the entry 'zip/data/0': expected 64 bytes, found 60: the file is damaged"));
 }
 
 TEST_CASE("torch files: cut and damaged ones are errors, or files of other numbers") {
