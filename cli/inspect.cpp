@@ -180,6 +180,13 @@ std::string images_as_text(const ModelContents &model, const Output &output) {
            (i.matches_texts ? "\n  compares images with texts" : "") + "\n";
 }
 
+std::string speech_as_text(const ModelContents &model, const Output &output) {
+    if (!model.speech) return "";
+    const SpeechReading &s = *model.speech;
+    return "\n" + output.styled("speech", Style::bold) + "\n  hears " + audio_as_text(s.audio) +
+           "\n  gives scores of " + std::to_string(s.labels.size()) + " characters: " + s.output + "\n";
+}
+
 std::string ignored_as_text(const ModelContents &model, const Output &output) {
     if (model.ignored_keys.empty()) return "";
     std::string keys;
@@ -248,6 +255,12 @@ Json images_as_json(const ModelContents &model) {
             {"matches_texts", i.matches_texts}};
 }
 
+Json speech_as_json(const ModelContents &model) {
+    if (!model.speech) return nullptr;
+    const SpeechReading &s = *model.speech;
+    return {{"graph", s.graph}, {"output", s.output}, {"source", audio_as_json(s.audio)}, {"labels", s.labels}};
+}
+
 Json as_json(const ModelContents &model) {
     Json graphs = Json::array(), unused = Json::array(), vocabularies = Json::array(), generation = nullptr;
     for (const NamedGraph *graph : graphs_in_order(model)) graphs.push_back(graph_as_json(model, *graph));
@@ -280,6 +293,7 @@ Json as_json(const ModelContents &model) {
             {"generation", generation},
             {"reading", reading_as_json(model)},
             {"images", images_as_json(model)},
+            {"speech", speech_as_json(model)},
             {"ignored_keys", model.ignored_keys},
             {"notes", model.notes}};
 }
@@ -291,7 +305,7 @@ std::string as_text(const ModelContents &model, bool with_weights, const Output 
     for (const NamedGraph *graph : graphs_in_order(model)) out += graph_as_text(model, *graph, output);
     if (with_weights || !all_used) out += weights_as_text(model, output);
     return out + generation_as_text(model, output) + reading_as_text(model, output) + images_as_text(model, output) +
-           ignored_as_text(model, output) + notes_as_text(model, output);
+           speech_as_text(model, output) + ignored_as_text(model, output) + notes_as_text(model, output);
 }
 
 struct InspectOptions {

@@ -292,7 +292,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         refuse_given(app, {"--sentence", "--multi-label"}, "is about --labels, and none are given");
     else
         refuse_given(app, {"--pairs", "--prompt"}, "cannot be used with --labels");
-    if (!contents.generation || !contents.generation->audio) refuse_media(options.texts);
+    if (!contents.audio()) refuse_media(options.texts);
     if (inspect(model).reading) {
         refuse_given(app, generate_options(), "is about generating text, which this model does not do");
         const TextReading::Gives gives = inspect(model).reading->gives;
@@ -322,10 +322,10 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     if (!options.task.empty()) generate.choices["task"] = options.task;
     const std::optional<TextGeneration> generation = inspect(model).generation;
     if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
-    if (generation && generation->audio) {
+    if (const std::optional<AudioFormat> audio = contents.audio()) {
         refuse_given(app, {"--hypotheses", "--likeliest", "--stop", "--json-schema", "--grammar", "--regex"},
                      "does not apply to audio");
-        AudioRun files(*generation->audio, runtime.session(model, device, how), output, generate);
+        AudioRun files(*audio, runtime.session(model, device, how), output, generate);
         if (options.texts.empty()) return files.lines(lines);
         files.files(options.texts);
         return 0;

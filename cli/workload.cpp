@@ -74,7 +74,7 @@ Workload::Workload(Model model, const WorkloadOptions &options) : answer_(option
     const ModelContents contents = inspect(model);
     if (!options.inputs.empty())
         run_graph(model, options);
-    else if (contents.generation && contents.generation->audio)
+    else if (contents.audio())
         transcribe_files(model, options.texts);
     else if (are_images(options.texts, contents))
         see_images(model, options);
@@ -205,8 +205,8 @@ void check_workload_usage(const Arguments &app, const WorkloadOptions &options, 
         refuse_given(app, {"--prompt-tokens", "--tokens", "--batch"}, "is about texts: it cannot be used with --input");
     if (!options.texts.empty())
         refuse_given(app, {"--prompt-tokens", "--batch"}, "is about a text that Lamina makes up, and a text is given");
-    const std::optional<TextGeneration> generation = inspect(model).generation;
-    if (!generation || generation->audio)
+    const ModelContents contents = inspect(model);
+    if (!contents.generation || contents.audio())
         refuse_given(app, {"--tokens"}, "is about answers to texts, which this model does not give");
 }
 

@@ -57,7 +57,7 @@ class Engine {
     [[nodiscard]] bool writes() const { return contents_.generation && !contents_.generation->audio; }
     [[nodiscard]] bool converses() const { return converses_; } // it has a chat template
     [[nodiscard]] const std::optional<ToolFormat> &tool_format() const { return tool_format_; } // if it calls tools
-    [[nodiscard]] bool transcribes() const { return contents_.generation && contents_.generation->audio; }
+    [[nodiscard]] bool transcribes() const { return contents_.audio().has_value(); }
 
     // The most tokens of a text that it reads, with its answer if it writes one.
     [[nodiscard]] int64_t longest() const;

@@ -34,18 +34,18 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
-               "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon", "gemma", "gemma2",
-               "gemma3", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite",
-               "granitemoe", "granitemoehybrid", "gte", "lfm2", "llama", "m2m_100", "mamba2", "marian", "mbart", "mistral",
-               "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt",
-               "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl", "qwen2_vl_text",
-               "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl",
-               "qwen3_vl_text", "roberta", "smollm3", "stablelm", "starcoder2", "t5",
-               "vit", "whisper", "xlm-roberta"]
+MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model",
+               "cohere", "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon",
+               "gemma", "gemma2", "gemma3", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss",
+               "gptj", "granite", "granitemoe", "granitemoehybrid", "gte", "hubert", "lfm2", "llama", "m2m_100",
+               "mamba2", "marian", "mbart", "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h",
+               "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl",
+               "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen3", "qwen3_5", "qwen3_5_moe",
+               "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta",
+               "smollm3", "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
-TASKS = ["", "CAUSAL_LM", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
+TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
          "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ", "SEQUENCE_CLASSIFICATION", "TOKEN_CLASSIFICATION"]
 
 # The code that models share. cache_utils is not among it: keys and values that are kept must not change a result.
@@ -58,13 +58,14 @@ LOADING = {"modeling_utils": ["from_pretrained", "get_expanded_tied_weights_keys
 NO_EFFECT = {
     "for training alone": [
         "activation_dropout", "apply_spec_augment", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop",
-        "classifier_dropout", "classifier_dropout_prob", "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop",
-        "embed_dropout", "embedding_dropout", "encoder_layerdrop", "gradient_checkpointing", "hidden_dropout",
-        "hidden_dropout_prob", "layerdrop", "mask_feature_length", "mask_feature_min_masks", "mask_feature_prob",
-        "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout", "output_router_logits", "qa_dropout",
-        "resid_dropout", "resid_pdrop", "residual_dropout", "router_aux_loss_coef", "router_jitter_noise",
-        "seq_classif_dropout", "sparse_pred_ignore_index", "sparse_prediction",
-        "summary_first_dropout"],
+        "classifier_dropout", "classifier_dropout_prob", "ctc_loss_reduction", "ctc_zero_infinity",
+        "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop", "embed_dropout", "embedding_dropout",
+        "encoder_layerdrop", "feat_proj_dropout", "feat_quantizer_dropout", "final_dropout", "gradient_checkpointing",
+        "hidden_dropout", "hidden_dropout_prob", "layerdrop", "mask_feature_length", "mask_feature_min_masks",
+        "mask_feature_prob", "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout",
+        "output_router_logits", "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout",
+        "router_aux_loss_coef", "router_jitter_noise", "seq_classif_dropout", "sparse_pred_ignore_index",
+        "sparse_prediction", "summary_first_dropout"],
     "first values of weights, which a file replaces": [
         "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "logit_scale_init_value",
         "mamba_dt_init_floor", "mamba_dt_max", "rescale_prenorm_residual", "sinusoidal_pos_embds", "time_step_floor",
@@ -89,7 +90,9 @@ NO_EFFECT = {
                            "nemotron_h.num_hidden_layers", "nemotron_h.time_step_limit"],
     "drafts of tokens ahead": ["mtp_layers_block_type"],
     "for classes of other tasks": [
-        "classifier_proj_size", "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+        "classifier_proj_size", "codevector_dim", "contrastive_logits_temperature", "diversity_loss_weight",
+        "num_codevector_groups", "num_codevectors_per_group", "num_negatives", "proj_codevector_dim",
+        "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
         "token_classification_bias", "use_weighted_layer_sum"],
 }
 
@@ -267,6 +270,7 @@ def watched(config_class):
                 continue  # it takes a part of this configuration, which has an entry of its own
             model = model_class(config).eval()
             inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8),
+                      "input_values": torch.zeros(1, 800),
                       "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
             taken = inspect.signature(model.forward).parameters
             if "image_grid_thw" in taken or "mm_tokens_per_image" in names:  # a model that also reads texts alone

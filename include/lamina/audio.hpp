@@ -1,4 +1,4 @@
-// Transcribes audio with models such as Whisper.
+// Transcribes audio with models such as Whisper and wav2vec 2.0.
 //
 //     const lamina::Audio speech = lamina::read_audio("speech.flac");
 //     std::cout << lamina::transcribe(session, {speech}).front().text << '\n';
@@ -46,12 +46,14 @@ struct Transcript {
 [[nodiscard]] Transcript joined_transcript(const std::vector<Transcript> &windows);
 
 // Transcribes each of the `audios`; the results are in the same order. Audio of another sample rate is resampled. Audio
-// that is longer than a window of the model (30 seconds for Whisper) is cut into windows, which are transcribed
-// independently. A cut is made in the last sixth of a window, in the middle of the quietest fifth of a second there.
+// that is longer than a window of the model (30 seconds for Whisper, 20 for wav2vec 2.0) is cut into windows, which are
+// transcribed independently. A cut is made in the last sixth of a window, in the middle of the quietest fifth of a
+// second there.
 //
-// `options` apply to each window; `hypotheses` and `stop` must not be set. With `stream`, windows are transcribed one
-// after the other, and the callback's `text` is an index into `audios`. Throws Error(input) for a model that does not
-// take audio, and for audio without samples or with NaN or infinity.
+// `options` apply to each window; `hypotheses` and `stop` must not be set. A model that scores characters for each
+// moment of audio (ModelContents::speech) takes none that choose among texts. With `stream`, windows are transcribed
+// one after the other, and the callback's `text` is an index into `audios`. Throws Error(input) for a model that does
+// not take audio, and for audio without samples or with NaN or infinity.
 [[nodiscard]] std::vector<Transcript> transcribe(Session &session, const std::vector<Audio> &audios,
                                                  const GenerateOptions &options = {});
 

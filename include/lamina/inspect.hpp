@@ -72,7 +72,7 @@ struct TextFormat {
 // Audio input: one channel.
 struct AudioFormat {
     int64_t rate = 0;   // samples per second
-    int64_t length = 0; // samples per window: longer audio is cut into windows, shorter audio is padded with zeros
+    int64_t length = 0; // samples per window: longer audio is cut into windows
 };
 
 // How a model generates text.
@@ -114,6 +114,13 @@ struct ImageReading {
     bool matches_texts = false;        // it also gives vectors of texts, which say how well they describe an image
 };
 
+// How a model takes audio and scores characters for each moment of it: transcribe() of audio.hpp.
+struct SpeechReading {
+    std::string graph, output;
+    AudioFormat audio{};               // `length`: of the longest window
+    std::vector<std::string> labels{}; // what each score is of
+};
+
 struct ModelContents {
     std::string name, summary;
     std::filesystem::path folder; // or the name of a model in memory
@@ -122,12 +129,19 @@ struct ModelContents {
     std::optional<TextGeneration> generation; // if the model generates text, from text or from audio
     std::optional<TextReading> reading;       // if it takes text and gives numbers
     std::optional<ImageReading> images;       // if it takes images
+    std::optional<SpeechReading> speech{};    // if it takes audio and scores characters
     // Of a Hugging Face folder: keys of config.json that change nothing, as JSON pointers ("/directionality"). Keys
     // about training and the like, which every config.json has, are not among them.
     std::vector<std::string> ignored_keys;
     // What became of weights when they were read, in a line each: "matrices quantized by gptq are read: 14 as q4_0".
     std::vector<std::string> notes{};
     std::optional<Error> fault; // why Runtime::load() refuses the folder
+
+    // Of the audio that it transcribes; none: it takes no audio.
+    [[nodiscard]] std::optional<AudioFormat> audio() const {
+        if (speech) return speech->audio;
+        return generation ? generation->audio : std::nullopt;
+    }
 };
 
 [[nodiscard]] ModelContents inspect(const Model &model);

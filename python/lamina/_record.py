@@ -154,7 +154,30 @@ def _record_speech(model, place, texts):
             ("decode", decode, _outputs(results, {"logits": "logits"}))], modules, []
 
 
+def _record_characters(model, place, texts):
+    """Of audio: 20 frames, with no samples left over."""
+    import torch
+
+    config = model.config
+    frames, kernels, strides = 20, config.conv_kernel, config.conv_stride
+    samples, lengths = frames, [frames]
+    for kernel, stride in reversed(list(zip(kernels, strides))):
+        samples = (samples - 1) * stride + kernel
+        lengths.append(samples)
+    drawn = torch.Generator().manual_seed(1)
+    heard = torch.randn(2, samples, generator=drawn, dtype=torch.float32).to(model.dtype)
+    results, modules = _recorded(model, lambda: model(heard))
+    both = lambda count: torch.full((2,), count, dtype=torch.int32)
+    inputs = {"samples": heard[..., None], "lengths": both(frames)}
+    if config.feat_extract_norm == "group":
+        inputs["norm_lengths"] = both(lengths[-2])
+    outputs = _outputs(results, {"hidden": "last_hidden_state", "logits": "logits"})
+    return [("encode", inputs, outputs)], modules, []
+
+
 def _kind_of(model):
+    if hasattr(model.config, "conv_kernel") and hasattr(model.config, "num_conv_pos_embeddings"):
+        return _record_characters
     if model.config.model_type == "whisper":
         return _record_speech
     if model.config.is_encoder_decoder:

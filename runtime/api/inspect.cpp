@@ -116,6 +116,13 @@ ImageReading images_of(const model::Images &images) {
             .matches_texts = images.matching.has_value()};
 }
 
+SpeechReading speech_of(const model::Speech &speech) {
+    return {.graph = speech.graph,
+            .output = speech.logits,
+            .audio = {speech.audio.rate, speech.audio.length},
+            .labels = speech.labels};
+}
+
 ModelContents contents_of(const model::Model &model, const abi::Registry &plugins) {
     ModelContents out;
     out.name = model.name, out.summary = model.summary, out.folder = model.folder;
@@ -126,6 +133,7 @@ ModelContents contents_of(const model::Model &model, const abi::Registry &plugin
     if (model.generation) out.generation = generation_of(*model.generation, model.tokens);
     if (model.reading) out.reading = reading_of(*model.reading);
     if (model.images) out.images = images_of(*model.images);
+    if (model.speech) out.speech = speech_of(*model.speech);
     out.ignored_keys = model.ignored;
     out.notes = model.notes;
     return out;

@@ -1,6 +1,7 @@
 #include "api/model_check.hpp"
 
 #include "generation/generation_shapes.hpp"
+#include "generation/speech.hpp"
 #include "model/place.hpp"
 #include "plan/graph_check.hpp"
 #include "plan/graph_plan.hpp"
@@ -137,6 +138,15 @@ void check_images(const model::Model &model, const abi::Registry &plugins) {
         model, plan.tensors[static_cast<size_t>(plan.outputs.at(model.images->output))].type.shape, 2);
 }
 
+void check_speech(const model::Model &model, const abi::Registry &plugins) {
+    const model::Speech &speech = *model.speech;
+    constexpr int64_t batch = 2, frames = 5; // any shape
+    const plan::GraphPlan plan =
+        plan::plan_graph(model, model.graphs.at(speech.graph), plugins, generation::shapes_of(speech, batch, frames));
+    generation::expect_shape_of_speech(
+        model, plan.tensors[static_cast<size_t>(plan.outputs.at(speech.logits))].type.shape, batch, frames);
+}
+
 } // namespace
 
 void expect_plugins(const model::Model &model, const abi::Registry &plugins) {
@@ -157,6 +167,7 @@ void check_model(model::Model &model, const abi::Registry &plugins) {
     if (model.generation) check_generation(model, plugins);
     if (model.reading) check_reading(model, plugins);
     if (model.images) check_images(model, plugins);
+    if (model.speech) check_speech(model, plugins);
 }
 
 } // namespace lamina::api

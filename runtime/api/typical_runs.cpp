@@ -1,6 +1,7 @@
 #include "api/typical_runs.hpp"
 
 #include "generation/generation_shapes.hpp"
+#include "generation/speech.hpp"
 #include "generation/texts.hpp"
 #include "reading/images.hpp"
 #include "reading/reading.hpp"
@@ -28,6 +29,13 @@ class Runs {
     void see(const model::Images &images) {
         add("an image", images.graph, reading::shapes_of(images, 1));
         add("8 images", images.graph, reading::shapes_of(images, several));
+    }
+
+    void hear(const model::Speech &speech) {
+        const int64_t rate = speech.audio.rate;
+        for (const auto &[what, samples] :
+             {std::pair{"a second of audio", rate}, {"a window of audio", speech.audio.length}})
+            add(what, speech.graph, generation::shapes_of(speech, 1, speech.lengths.covering(samples)));
     }
 
     void generate(const model::Generation &g) {
@@ -86,12 +94,13 @@ class Runs {
 } // namespace
 
 std::vector<Run> typical_runs(const model::Model &model, const abi::Registry &plugins) {
-    if (!model.generation && !model.reading && !model.images)
+    if (!model.generation && !model.reading && !model.images && !model.speech)
         throw Error(ErrorCode::usage, "'" + model.name + "' neither generates nor reads, so it has no usual inputs");
     Runs runs(model, plugins);
     if (model.generation) runs.generate(*model.generation);
     if (model.reading) runs.read(*model.reading);
     if (model.images) runs.see(*model.images);
+    if (model.speech) runs.hear(*model.speech);
     return runs.take();
 }
 

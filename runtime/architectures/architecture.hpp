@@ -6,6 +6,7 @@
 #include "architectures/graph_writer.hpp"
 #include "architectures/image_settings.hpp"
 #include "architectures/sentence_modules.hpp"
+#include "architectures/speech_settings.hpp"
 #include "architectures/task.hpp"
 #include "base/json.hpp"
 #include "model/model.hpp"
@@ -64,6 +65,7 @@ struct Draft {
     std::optional<TextSettings> texts = {};         // none: the files have no tokenizer
     int64_t sample_rate = 0;                        // of the audio input "samples" of `encode`; 0: there is none
     std::optional<ImageInput> images = {};          // none: the model takes none
+    std::optional<SpeechInput> speech = {};         // none: there are no scores of characters for audio
     bool causal = false;                            // a token sees only those before it
     std::set<std::string, std::less<>> unused = {}; // weights that a file may contain and no layer needs
     std::set<std::string, std::less<>> spare = {};  // the same, but some layer may need them

@@ -3,6 +3,7 @@
 #include "architectures/generation_settings.hpp"
 #include "architectures/image_settings.hpp"
 #include "architectures/output_tokens.hpp"
+#include "architectures/speech_settings.hpp"
 #include "architectures/text_settings.hpp"
 #include "base/model_path.hpp"
 #include "base/readable_json.hpp"
@@ -105,6 +106,7 @@ std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_ty
     if (Json generation = generation_block(draft); !generation.empty()) json["generation"] = std::move(generation);
     if (Json reading = reading_block(draft); !reading.empty()) json["reading"] = std::move(reading);
     if (Json images = images_block(draft); !images.empty()) json["images"] = std::move(images);
+    if (Json speech = speech_block(draft); !speech.empty()) json["speech"] = std::move(speech);
     if (draft.texts && draft.texts->chat) {
         const model::Chat &chat = *draft.texts->chat;
         json["chat"] = Json{{"template", chat.text}, {"bos", chat.bos}, {"eos", chat.eos}};

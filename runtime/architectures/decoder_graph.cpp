@@ -100,6 +100,7 @@ void DecoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
     case Task::none:
     case Task::words:
     case Task::images:
+    case Task::speech:
         return;
     case Task::texts: {
         // The last token whose id is not that of padding, even if the text ends with it (transformers,

@@ -21,6 +21,7 @@ void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
     switch (*draft_->task) {
     case Task::none:
     case Task::images:
+    case Task::speech:
         return;
     case Task::words:
         return graph_->output("logits", words(x, heads));

@@ -7,7 +7,8 @@ namespace lamina::architectures {
 namespace {
 
 // The ends of the names of transformers' classes.
-constexpr std::array<std::pair<std::string_view, Task>, 12> classes{{
+constexpr std::array<std::pair<std::string_view, Task>, 13> classes{{
+    {"ForCTC", Task::speech},
     {"ForCausalLM", Task::words},
     {"ForConditionalGeneration", Task::words},
     {"ForImageClassification", Task::images},

@@ -14,6 +14,7 @@ enum class Task {
     tokens,  // classes of tokens
     images,  // classes of images
     answers, // for each token, how well an answer begins and ends there
+    speech,  // scores of characters for each frame of audio
 };
 
 // The task of the class that "architectures" names. A file may also hold the weights of other heads, such as one that

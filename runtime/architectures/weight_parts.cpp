@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <vector>
 
 namespace lamina::architectures {
 namespace {
@@ -115,6 +117,25 @@ model::Weight rows_scaled(const model::Weight &weight, const model::Weight &fact
     storage.widen(weight.bytes().data(), out.size() / storage.block_values, out.f32().data());
     const size_t columns = rows == 0 ? 0 : out.f32().size() / factor.size();
     for (size_t i = 0; i < out.f32().size(); ++i) out.f32()[i] *= factor[i / columns];
+    return model::Weight::of(std::move(out));
+}
+
+model::Weight weight_norm(const model::Weight &directions, const model::Weight &lengths) {
+    const model::Weight wanted = scaled(lengths, 1), all = scaled(directions, 1);
+    const auto values_of = [](const model::Weight &weight) {
+        return std::span(reinterpret_cast<const float *>(weight.bytes().data()),
+                         static_cast<size_t>(element_count(weight.type.shape)));
+    };
+    const auto length = values_of(wanted), value = values_of(all);
+    const auto size = static_cast<size_t>(directions.type.shape.empty() ? 0 : directions.type.shape.back());
+    if (size == 0 || length.size() != size)
+        throw Error(ErrorCode::input, "a tensor of shape " + to_string(lengths.type.shape) + ": expected " +
+                                          std::to_string(size) + " lengths, one for each entry of the last axis");
+    std::vector<double> squares(size);
+    for (size_t i = 0; i < value.size(); ++i) squares[i % size] += double{value[i]} * value[i];
+    Tensor out(TensorType{DType::f32, directions.type.shape});
+    for (size_t i = 0; i < value.size(); ++i)
+        out.f32()[i] = static_cast<float>(value[i] * (length[i % size] / std::sqrt(squares[i % size])));
     return model::Weight::of(std::move(out));
 }
 

@@ -34,4 +34,9 @@ namespace lamina::architectures {
 // Row i (of a vector: value i) times factor i, as f32. Throws Error(input) if there are not as many factors as rows.
 [[nodiscard]] model::Weight rows_scaled(const model::Weight &weight, const model::Weight &factors);
 
+// For each k, the entries [..., k] of `directions`, as one vector, with the length of value k of `lengths`, as f32:
+// what PyTorch makes of a weight with weight_norm (Salimans and Kingma, arXiv:1602.07868) over the last axis. Throws
+// Error(input) if there are not as many lengths.
+[[nodiscard]] model::Weight weight_norm(const model::Weight &directions, const model::Weight &lengths);
+
 } // namespace lamina::architectures

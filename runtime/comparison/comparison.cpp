@@ -4,6 +4,7 @@
 #include "conformance/check.hpp"
 #include "generation/decoder.hpp"
 #include "generation/generation_shapes.hpp"
+#include "generation/speech.hpp"
 #include "generation/text_inputs.hpp"
 #include "reading/images.hpp"
 #include "reading/reading.hpp"
@@ -120,6 +121,7 @@ std::vector<GraphSteps> usual_steps(detail::SessionState &truth, const std::vect
     if (content.reading) out.push_back(steps_of_reading(content, texts));
     if (content.images && (texts.empty() || !content.reading))
         out.push_back(steps_of({content.images->graph, reading::usual_inputs(*content.images)}));
+    if (content.speech) out.push_back(steps_of({content.speech->graph, generation::usual_inputs(*content.speech)}));
     return out.empty() ? steps_of_generation(truth, texts) : out;
 }
 

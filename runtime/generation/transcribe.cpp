@@ -1,12 +1,24 @@
 #include "generation/transcribe.hpp"
 
 #include "generation/generation.hpp"
+#include "generation/speech.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace lamina::generation {
 namespace {
+
+// The best hypothesis of each window.
+std::vector<Hypothesis> hypotheses_of(detail::SessionState &session, const std::vector<Samples> &windows,
+                                      const GenerateOptions &options) {
+    if (session.model->speech) return recognized(session, windows, options);
+    auto found = generate_from(session, {windows.begin(), windows.end()}, options);
+    std::vector<Hypothesis> out(windows.size());
+    for (size_t w = 0; w < out.size(); ++w)
+        if (!found[w].empty()) out[w] = std::move(found[w].front()); // else it failed
+    return out;
+}
 
 std::string_view without_leading_spaces(std::string_view text) {
     return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -44,6 +56,7 @@ void append(Transcript &to, double seconds, Hypothesis hypothesis) {
 } // namespace
 
 const model::AudioInput &audio_input_of(const model::Model &model) {
+    if (model.speech) return model.speech->audio;
     if (!model.generation || !model.generation->audio)
         throw Error(ErrorCode::input, model.folder.string() + ": this model does not take audio");
     return *model.generation->audio;
@@ -80,10 +93,10 @@ std::vector<Transcript> transcribe(detail::SessionState &session, const std::vec
                                    const GenerateOptions &options) {
     const model::AudioInput &input = audio_input_of(*session.model);
     check(audios, options);
-    std::vector<Source> windows;
+    std::vector<Samples> windows;
     std::vector<size_t> audio_of; // by window
     for (size_t i = 0; i < audios.size(); ++i)
-        for (const Samples window : windows_of(audios[i], input)) windows.emplace_back(window), audio_of.push_back(i);
+        for (const Samples window : windows_of(audios[i], input)) windows.push_back(window), audio_of.push_back(i);
 
     GenerateOptions of_windows = options;
     of_windows.hypotheses = 1;
@@ -105,13 +118,13 @@ std::vector<Transcript> transcribe(detail::SessionState &session, const std::vec
         if (!failed[audio]) options.failed(audio, why);
         failed[audio] = true;
     };
-    auto found = generate_from(session, windows, of_windows);
+    std::vector<Hypothesis> found = hypotheses_of(session, windows, of_windows);
 
     std::vector<Transcript> out(audios.size());
     const auto seconds = [&](size_t samples) { return static_cast<double>(samples) / static_cast<double>(input.rate); };
     for (size_t w = 0; w < windows.size(); ++w) {
         if (failed[audio_of[w]]) continue;
-        append(out[audio_of[w]], seconds(length_of(windows[w])), std::move(found[w].front()));
+        append(out[audio_of[w]], seconds(windows[w].size()), std::move(found[w]));
     }
     return out;
 }

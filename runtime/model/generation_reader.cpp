@@ -3,6 +3,7 @@
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 #include "model/graph_names.hpp"
+#include "model/speech_block.hpp"
 #include "model/tokenizer_reader.hpp"
 
 #include <lamina/sampling.hpp>
@@ -68,17 +69,17 @@ void read_text_source(JsonView value, const Graph &encode, const Graph &decode, 
 }
 
 void read_audio_source(JsonView value, const Graph &encode, Generation &generation) {
-    constexpr int64_t highest_rate = 1000000, shortest_audio = 6, longest_audio = 1 << 28; // cut in the last sixth
+    constexpr int64_t shortest_audio = 6; // cut in the last sixth
     const JsonView name = value.at("source_samples");
     AudioInput audio{.samples = input_at(name, encode, DType::f32, 2, "B 480000"),
-                     .rate = value.at("sample_rate").integer(1, highest_rate)};
+                     .rate = value.at("sample_rate").integer(1, highest_sample_rate)};
     const std::string &dims = find_input(encode, audio.samples)->dims;
     const std::string length = dims.substr(dims.find(' ') + 1);
     const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), audio.length);
     if (error != std::errc() || end != length.data() + length.size() || audio.length < shortest_audio ||
-        audio.length > longest_audio)
+        audio.length > longest_window)
         name.fail("expected an input of a fixed number of samples, " + std::to_string(shortest_audio) + " to " +
-                  std::to_string(longest_audio) + ", like \"B 480000\"; '" + audio.samples + "' is \"" + dims + "\"");
+                  std::to_string(longest_window) + ", like \"B 480000\"; '" + audio.samples + "' is \"" + dims + "\"");
     generation.audio = std::move(audio);
     check_all_set(value, encode, {generation.audio->samples});
 }

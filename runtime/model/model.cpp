@@ -10,6 +10,7 @@
 #include "model/images_block.hpp"
 #include "model/reading_block.hpp"
 #include "model/safetensors.hpp"
+#include "model/speech_block.hpp"
 
 #include <functional>
 #include <span>
@@ -72,7 +73,8 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
     const JsonText document(text, file.string());
     const JsonView root = document.root();
     check_format(root);
-    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading", "images", "chat"});
+    root.allow_keys(
+        {"format", "name", "summary", "graphs", "generation", "tokens", "reading", "images", "speech", "chat"});
 
     const auto model = std::make_shared<Model>();
     model->folder = folder, model->json = text;
@@ -91,6 +93,7 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
     }
     if (root.has("reading")) model->reading = read_reading(root.at("reading"), *model, files);
     if (root.has("images")) model->images = read_images(root.at("images"), *model);
+    if (root.has("speech")) model->speech = read_speech(root.at("speech"), *model);
     if (root.has("chat")) model->chat = read_chat(root.at("chat"));
     return model;
 }

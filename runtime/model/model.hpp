@@ -4,6 +4,7 @@
 #include "abi/call.hpp"
 #include "model/decoding.hpp"
 #include "model/images.hpp"
+#include "model/speech.hpp"
 #include "model/text_codec.hpp"
 #include "model/weights.hpp"
 
@@ -47,18 +48,12 @@ struct Graph {
     std::map<std::string, std::string, std::less<>> outputs; // name -> tensor, which is never a graph input
 };
 
-// The audio input of an encoder: one channel, from -1 to 1, always of the same length.
-struct AudioInput {
-    std::string samples; // an input of encode, (B, length)
-    int64_t length = 0;  // in samples; shorter audio is padded with zeros
-    int64_t rate = 0;    // samples per second
-};
-
 // How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
 struct Generation {
     std::string encode, decode;             // graphs; encode is empty for decoder-only models
     std::string source_ids, source_lengths; // inputs of encode (the lengths also of decode); empty for audio
-    std::optional<AudioInput> audio;        // what encode takes instead of text
+    std::optional<AudioInput> audio;        // what encode takes instead of text: (B, length), shorter audio padded
+                                            // with zeros
     bool decode_takes_lengths = false;      // decode has an input named like source_lengths
     std::vector<std::string> encoded;       // outputs of encode that are inputs of decode, with the same names
     std::string target_ids, position;       // inputs of decode
@@ -142,6 +137,7 @@ struct Model {
     OutputTokens tokens; // as the key "tokens" says; else the start and the end of `generation`
     std::optional<Reading> reading;
     std::optional<Images> images;
+    std::optional<Speech> speech;
     std::optional<Chat> chat;
     std::vector<std::string> notes = {};   // what became of its weights when they were read
     std::vector<std::string> ignored = {}; // places in config.json that change nothing: "/directionality"

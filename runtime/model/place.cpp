@@ -25,7 +25,7 @@ std::string what_it_does(const Model &model) {
     if (model.reading)
         return std::string("turns texts into ") +
                (model.reading->gives == Reading::Gives::embedding ? "vectors" : "classes");
-    if (model.generation && model.generation->audio) return "transcribes audio";
+    if (model.speech || (model.generation && model.generation->audio)) return "transcribes audio";
     if (model.generation) return model.generation->encode.empty() ? "continues texts" : "turns texts into other texts";
     return std::string("takes no texts, because ") +
            (has_own_format(model) ? "there is no \"generation\" and no \"reading\" block in its model.json"

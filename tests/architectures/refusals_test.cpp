@@ -11,6 +11,7 @@
 #include <algorithm>
 
 using namespace lamina;
+using matchers::contains;
 namespace fs = std::filesystem;
 
 namespace {
@@ -154,8 +155,8 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
         CHECK_THAT(refusal("llama", "quantization_config", {{"quant_method", method}, {"bits", 4}}),
                    contains("/quantization_config: the weights are quantized by " + method) && contains("GGUF"));
     CHECK_THAT(refusal("llama", "quantization_config", {{"bits", 4}}), contains("/quantization_config"));
-    CHECK_THAT(refusal("bert", "model_type", "hubert"),
-               contains("'hubert' is not supported; supported: ") && !contains("did you mean"));
+    CHECK_THAT(refusal("bert", "model_type", "wavlm"),
+               contains("'wavlm' is not supported; supported: ") && !contains("did you mean"));
     CHECK_THAT(refusal("llama", "model_type", "lama"),
                contains("/model_type") && contains("llama") && contains("bert"));
     CHECK_THAT(refusal("llama", "hidden_act", "mish"), contains("/hidden_act") && contains("mish") && contains("silu"));
@@ -361,4 +362,26 @@ TEST_CASE("architectures: settings that would compute something else are named, 
     CHECK_THAT(refusal("m2m_100", "max_position_embeddings", 2000000000), contains("/max_position_embeddings"));
     CHECK_THAT(refusal("bloom", [](nlohmann::json &c) { c["hidden_size"] = c["n_head"] = 2000000000; }),
                contains("word_embeddings.weight") && contains("has the shape"));
+}
+
+TEST_CASE("architectures: settings of models for audio that are not supported are refused") {
+    for (const char *name : {"wav2vec2", "hubert"}) {
+        INFO(name);
+        CHECK(refusal(name, "add_adapter", false).empty());
+        CHECK_THAT(refusal(name, "add_adapter", true), contains("/add_adapter") && contains("expected false"));
+        CHECK_THAT(refusal(name, "adapter_attn_dim", 16), contains("/adapter_attn_dim") && contains("expected null"));
+        CHECK_THAT(refusal(name, "feat_extract_norm", "batch"),
+                   contains("/feat_extract_norm") && contains("group and layer"));
+        CHECK_THAT(refusal(name, "conv_kernel", {5, 3}), contains("/conv_kernel") && contains("expected 3 numbers"));
+        CHECK_THAT(refusal(name, "conv_stride", {3, 2, 0}), contains("/conv_stride/2"));
+        CHECK_THAT(refusal(name, "conv_stride", {65536, 65536, 2}),
+                   contains("/conv_stride") && contains("longer than"));
+        CHECK_THAT(refusal(name, "num_feat_extract_layers", 2), contains("/num_feat_extract_layers"));
+        CHECK_THAT(refusal(name, "num_conv_pos_embedding_groups", 5), contains("/num_conv_pos_embedding_groups"));
+        CHECK_THAT(refusal(name, "conv_bias", true), contains("conv.bias"));
+        CHECK_THAT(refusal(name, "architectures", {"Wav2Vec2ForSequenceClassification"}),
+                   contains("/architectures") && contains("Wav2Vec2ForCTC"));
+    }
+    CHECK_THAT(refusal("hubert", "conv_pos_batch_norm", true), contains("/conv_pos_batch_norm"));
+    CHECK_THAT(refusal("hubert", "feat_proj_layer_norm", false), contains("feature_projection.layer_norm"));
 }

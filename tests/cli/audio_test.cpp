@@ -117,6 +117,43 @@ TEST_CASE("bench takes audio files, and no options about texts") {
     CHECK_THAT(tokens.err, matchers::contains("--tokens is about answers to texts"));
 }
 
+TEST_CASE("a model that scores characters is run, inspected, compared, measured and compiled") {
+    const TemporaryFolder folder;
+    const std::string model =
+        (std::filesystem::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "speech" / "wav2vec2").string();
+    std::vector<float> noise;
+    for (uint64_t i = 0; i < 3000; ++i)
+        noise.push_back(static_cast<float>(static_cast<double>((i * i * 31 + i * 7919) % 65536) / 131072 - 0.25));
+    const std::string audio = folder.write("a.wav", wav({}, noise)).string();
+    const std::string other = folder.write("b.wav", wav({.rate = 48000}, tone(27000, 1))).string();
+    const Finished one = run_lamina({"run", model, "--device", "cpu", audio});
+    CHECK(one.status == 0);
+    CHECK(one.out.size() > audio.size() + 3);
+    const Finished both = run_lamina({"run", model, "--device", "cpu", audio, other});
+    CHECK(lines_of(both.out).size() == 2);
+    CHECK(lines_of(both.out)[0] + "\n" == one.out);
+    const auto json = nlohmann::json::parse(run_lamina({"run", model, "--device", "cpu", audio, "--json"}).out);
+    CHECK(audio + "\t" + json[0]["output"].get<std::string>() + "\n" == one.out);
+    CHECK(json[0]["parts"][0]["tokens"].size() > 3);
+    const Finished choice = run_lamina({"run", model, "--device", "cpu", audio, "--temperature", "1"});
+    CHECK(choice.status == 2);
+    CHECK_THAT(choice.err, matchers::contains("temperature: does not apply to this model"));
+    CHECK(run_lamina({"run", model, "--device", "cpu", "a text"}).status == 3);
+
+    CHECK_THAT(run_lamina({"inspect", model}).out,
+               matchers::contains("hears audio, 16000 samples per second, windows of 20 s") &&
+                   matchers::contains("scores of 29 characters"));
+    const auto inspected = nlohmann::json::parse(run_lamina({"inspect", model, "--json"}).out);
+    CHECK(inspected["speech"]["labels"][4] == "|");
+    const Finished compared = run_lamina({"compare", model, "--device", "cpu"});
+    CHECK(compared.status == 0);
+    CHECK_THAT(compared.out, matchers::contains("agree with the reference"));
+    const Finished measured =
+        run_lamina({"bench", model, "--device", "cpu", "--json", "--rounds", "1", "--text", audio});
+    CHECK(measured.status == 0);
+    CHECK(nlohmann::json::parse(measured.out)["results"][0]["figure"] == "length of the audio");
+}
+
 #ifndef __SANITIZE_ADDRESS__ // which needs terabytes of addresses
 TEST_CASE("a lack of memory is no fault of a file: it is not skipped") {
     const TemporaryFolder folder;

@@ -242,6 +242,12 @@ def plain_models():
     yield plain(T.WhisperForConditionalGeneration, T.WhisperConfig, **HALF, num_mel_bins=4, max_source_positions=11,
                 max_target_positions=24, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3,
                 activation_function="gelu")
+    speech = dict(vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=20,
+                  conv_dim=[10, 12], conv_kernel=[4, 3], conv_stride=[2, 3], num_conv_pos_embeddings=6,
+                  num_conv_pos_embedding_groups=4, hidden_act="gelu", layer_norm_eps=1e-5, feat_extract_activation="gelu",
+                  feat_extract_norm="group", conv_bias=False, do_stable_layer_norm=False)
+    yield plain(T.Wav2Vec2ForCTC, T.Wav2Vec2Config, **speech)
+    yield plain(T.HubertForCTC, T.HubertConfig, **speech, feat_proj_layer_norm=True)
     vit = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=20, image_size=8, patch_size=4,
                hidden_act="gelu", layer_norm_eps=1e-5, qkv_bias=True)
     yield plain(T.ViTForImageClassification, T.ViTConfig, **vit)

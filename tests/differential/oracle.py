@@ -24,7 +24,7 @@ transformers.logging.disable_progress_bar()
 warnings.filterwarnings("ignore")
 
 AUTO = (transformers.AutoModelForMaskedLM, transformers.AutoModelForCausalLM, transformers.AutoModelForSeq2SeqLM,
-        transformers.AutoModelForSpeechSeq2Seq, transformers.AutoModelForSequenceClassification,
+        transformers.AutoModelForSpeechSeq2Seq, transformers.AutoModelForCTC, transformers.AutoModelForSequenceClassification,
         transformers.AutoModelForTokenClassification, transformers.AutoModelForImageClassification,
         transformers.AutoModelForImageTextToText, transformers.AutoModel)
 
@@ -80,7 +80,7 @@ class Oracle:
     def compute(self):
         model, info = self.auto.from_pretrained(self.path, dtype=torch.float32, attn_implementation="eager",
                                                 output_loading_info=True)
-        missing = set(info["missing_keys"])
+        missing = {name for name in info["missing_keys"] if not name.endswith("masked_spec_embed")}  # for training
         unpooled = {"pooler.dense.weight", "pooler.dense.bias"}  # files of models that are not used pooled lack these
         if unpooled <= missing:
             missing -= unpooled
@@ -105,6 +105,12 @@ def run(model, family):
         features = torch.tensor(extractor._np_extract_fbank_features(samples.to(torch.float32).numpy(), "cpu"))
         r = model(input_features=features, decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
         return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
+    if family in ("hubert", "wav2vec2"):
+        count, convolutions = LENGTH, model.config.num_feat_extract_layers  # of frames, with no samples left over
+        for kernel, stride in reversed(list(zip(model.config.conv_kernel, model.config.conv_stride))[:convolutions]):
+            count = (count - 1) * stride + kernel
+        samples = torch.tensor(models.uniform("samples", BATCH * count)).reshape(BATCH, -1).to(torch.float32)
+        return {"logits": model(samples, return_dict=True).logits.reshape(-1)}
     if family in ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5"):
         r = model(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=models.ids("target", BATCH, TARGET),
                   return_dict=True)

@@ -47,6 +47,30 @@ Tensor input_of(const std::string &graph, const std::string &name, bool has_enco
     throw std::runtime_error("the graph " + graph + " has an unknown input " + name);
 }
 
+// Of a model with frames of audio: samples for `length` frames, with none left over, and how many frames there are.
+TensorMap frames_of(const ModelContents &model, const ModelGraph &graph) {
+    std::vector<std::pair<int64_t, int64_t>> convolutions; // width and stride
+    for (const ModelLayer &layer : graph.layers) {
+        if (layer.type != "conv1d") continue;
+        const auto stride = layer.params.find("stride");
+        convolutions.emplace_back(
+            model.weights.at(layer.weights.front().tensor).type.shape[2],
+            stride == layer.params.end() ? 1 : static_cast<int64_t>(std::get<double>(stride->second)));
+    }
+    int64_t count = length, first = length; // of samples, and of frames of the first convolution
+    for (auto each = convolutions.rbegin(); each != convolutions.rend(); ++each)
+        first = count, count = (count - 1) * each->second + each->first;
+    const std::vector<double> sound = uniform("samples", static_cast<size_t>(batch * count));
+    const auto both = [](int64_t frames) {
+        return Tensor::of({batch}, std::vector<int32_t>(batch, static_cast<int32_t>(frames)));
+    };
+    TensorMap out{{"samples", Tensor::of({batch, count, 1}, std::vector<float>(sound.begin(), sound.end()))},
+                  {"lengths", both(length)}};
+    if (std::ranges::any_of(graph.inputs, [](const ModelTensor &input) { return input.name == "norm_lengths"; }))
+        out["norm_lengths"] = both(first);
+    return out;
+}
+
 // The values, without those after the end of a text.
 std::vector<float> values(const Tensor &tensor, bool has_lengths) {
     const auto all = tensor.f32();
@@ -110,7 +134,11 @@ std::map<std::string, std::vector<float>> Reader::run(const Model &model) {
         if (!inside.graphs.contains(graph)) continue;
         TensorMap inputs;
         bool has_lengths = false;
+        if (std::ranges::any_of(inside.graphs.at(graph).inputs,
+                                [](const ModelTensor &input) { return input.dims == "B N 1"; }))
+            inputs = frames_of(inside, inside.graphs.at(graph));
         for (const ModelTensor &input : inside.graphs.at(graph).inputs) {
+            if (inputs.contains(input.name)) continue;
             const auto known = encoded.find(input.name);
             int64_t kinds = 1;
             for (const auto &[name, weight] : inside.weights)

@@ -1,0 +1,218 @@
+#include "generation/speech.hpp"
+
+#include "generation/scores.hpp"
+#include "model/place.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace lamina::generation {
+namespace {
+
+// Shapes of programs: so that few programs serve all windows, at most a quarter of their frames are filler.
+int64_t rounded_frames(int64_t frames, int64_t most) {
+    constexpr int64_t least = 16;
+    if (frames <= least) return std::min(least, most);
+    const auto step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(frames)) / 4);
+    return std::min((frames + step - 1) / step * step, most);
+}
+
+// Mean 0 and variance 1 (transformers, feature_extraction_wav2vec2.py, zero_mean_unit_var_norm).
+void scale_to_variance_1(std::span<float> samples) {
+    const auto n = static_cast<double>(samples.size());
+    double mean = 0, variance = 0;
+    for (const double v : samples) mean += v / n;
+    for (const double v : samples) variance += (v - mean) * (v - mean) / n;
+    const double scale = 1 / std::sqrt(variance + 1e-7);
+    for (float &v : samples) v = static_cast<float>((v - mean) * scale);
+}
+
+// The likeliest label of a frame, and the logarithm of its probability.
+std::pair<int32_t, double> likeliest(std::span<const float> scores) {
+    if (!std::ranges::all_of(scores, [](float v) { return std::isfinite(v); }))
+        throw NoAnswer(ErrorCode::input, "a score of the model is NaN or infinite; 'lamina compare' finds the layer");
+    const auto best = std::ranges::max_element(scores);
+    double sum = 0;
+    for (const double v : scores) sum += std::exp(v - *best);
+    return {static_cast<int32_t>(best - scores.begin()), -std::log(sum)};
+}
+
+// Of the scores of a window's frames.
+Hypothesis hypothesis_of(const model::Speech &speech, std::span<const float> scores) {
+    std::vector<int32_t> path;
+    Hypothesis out;
+    out.finish = Finish::end;
+    const size_t labels = speech.labels.size();
+    for (size_t at = 0; at < scores.size(); at += labels) {
+        const auto [label, log_probability] = likeliest(scores.subspan(at, labels));
+        path.push_back(label);
+        out.log_probability += log_probability;
+    }
+    out.tokens = speech.collapsed(path);
+    out.score = out.log_probability;
+    out.text = speech.text_of(out.tokens);
+    if (!out.text.empty()) out.text = speech.between() + out.text;
+    return out;
+}
+
+class Windows {
+  public:
+    Windows(detail::SessionState &session, const std::vector<Samples> &windows, const GenerateOptions &options)
+        : session_(session), speech_(*session.model->speech), windows_(windows), options_(options),
+          out_(windows.size()) {}
+
+    std::vector<Hypothesis> run() {
+        std::vector<size_t> order(windows_.size());
+        std::iota(order.begin(), order.end(), size_t{0});
+        // Windows of similar length together; those that are shown as they come, one after the other.
+        if (!options_.stream) std::ranges::stable_sort(order, {}, [&](size_t i) { return windows_[i].size(); });
+        for (size_t first = 0; first < order.size();) {
+            const auto batch = std::span(order).subspan(first, rows_of_batch(order, first));
+            run(batch);
+            first += batch.size();
+            if (options_.progress) options_.progress(first, order.size());
+        }
+        return std::move(out_);
+    }
+
+  private:
+    detail::SessionState &session_;
+    const model::Speech &speech_;
+    const std::vector<Samples> &windows_;
+    const GenerateOptions &options_;
+    std::vector<Hypothesis> out_;
+
+    [[nodiscard]] int64_t frames_of(size_t window) const {
+        return speech_.lengths.count(static_cast<int64_t>(windows_[window].size()));
+    }
+
+    // As many, of lengths that never fall, as have no more samples than one window may have: memory follows the
+    // samples.
+    [[nodiscard]] size_t rows_of_batch(const std::vector<size_t> &order, size_t first) const {
+        const size_t most = options_.stream ? 1 : options_.batch;
+        size_t rows = 1;
+        while (rows < most && first + rows < order.size() &&
+               (rows + 1) * windows_[order[first + rows]].size() <= static_cast<size_t>(speech_.audio.length))
+            ++rows;
+        return rows;
+    }
+
+    void run(std::span<const size_t> batch) {
+        std::vector<Samples> heard;
+        std::vector<size_t> of_heard; // with at least a frame
+        int64_t longest = 0;
+        for (const size_t i : batch) {
+            out_[i].finish = Finish::end;
+            if (frames_of(i) == 0) continue;
+            heard.push_back(windows_[i]), of_heard.push_back(i);
+            longest = std::max(longest, static_cast<int64_t>(windows_[i].size()));
+        }
+        if (heard.empty()) return;
+        const int64_t frames =
+            rounded_frames(speech_.lengths.covering(longest), speech_.lengths.covering(speech_.audio.length));
+        const auto rows = static_cast<int64_t>(std::bit_ceil(heard.size()));
+        const TensorMap inputs = inputs_of_windows(speech_, heard, rows, frames);
+        const Tensor logits =
+            session_.surviving_loss([&] { return session_.run(speech_.graph, inputs); }).at(speech_.logits);
+        expect_shape_of_speech(*session_.model, logits.shape(), rows, frames);
+        const size_t row = logits.f32().size() / static_cast<size_t>(rows);
+        for (size_t r = 0; r < heard.size(); ++r)
+            finish(of_heard[r],
+                   logits.f32().subspan(r * row, static_cast<size_t>(frames_of(of_heard[r])) * speech_.labels.size()));
+    }
+
+    void finish(size_t window, std::span<const float> scores) {
+        try {
+            out_[window] = hypothesis_of(speech_, scores);
+        } catch (const NoAnswer &why) {
+            if (!options_.failed) throw;
+            return options_.failed(window, why);
+        }
+        if (options_.stream && !out_[window].text.empty()) options_.stream(window, out_[window].text);
+    }
+};
+
+} // namespace
+
+void expect_no_choices(const GenerateOptions &o) {
+    const auto refuse = [](const std::string &what) {
+        throw Error(ErrorCode::usage, what + ": does not apply to this model, which gives the likeliest character of "
+                                             "each moment of audio and chooses nothing");
+    };
+    if (o.batch < 1) throw Error(ErrorCode::usage, "batch: expected at least 1, found 0");
+    if (o.beams.value_or(1) != 1) refuse("beams");
+    if (o.temperature != 0) refuse("temperature");
+    if (o.max_length != 0) refuse("max_length");
+    if (o.min_length != 0) refuse("min_length");
+    if (!o.biases.empty()) refuse("biases");
+    if (o.grammar) refuse("grammar");
+    if (o.likeliest) refuse("likeliest");
+    if (!o.choices.empty()) refuse(o.choices.begin()->first);
+}
+
+std::vector<Hypothesis> recognized(detail::SessionState &session, const std::vector<Samples> &windows,
+                                   const GenerateOptions &options) {
+    expect_no_choices(options);
+    return Windows(session, windows, options).run();
+}
+
+plan::GraphShapes shapes_of(const model::Speech &speech, int64_t batch, int64_t frames) {
+    plan::GraphShapes shapes;
+    shapes.inputs[speech.audio.samples] = {DType::f32, {batch, speech.lengths.samples(frames), 1}};
+    shapes.inputs[speech.lengths.input] = {DType::i32, {batch}};
+    if (speech.norm_lengths) shapes.inputs[speech.norm_lengths->input] = {DType::i32, {batch}};
+    return shapes;
+}
+
+TensorMap inputs_of_windows(const model::Speech &speech, const std::vector<Samples> &windows, int64_t rows,
+                            int64_t frames) {
+    const plan::GraphShapes shapes = shapes_of(speech, rows, frames);
+    TensorMap out;
+    for (const auto &[name, type] : shapes.inputs) out.emplace(name, Tensor(type));
+    Tensor &samples = out.at(speech.audio.samples);
+    const auto width = static_cast<size_t>(samples.shape()[1]);
+    const auto set_length = [&](const model::Frames &of, size_t row, size_t count) {
+        out.at(of.input).i32()[row] = static_cast<int32_t>(of.count(static_cast<int64_t>(count)));
+    };
+    std::vector<float> given;
+    for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
+        // Rows beyond the windows hear one frame, of silence.
+        const Samples own = r < windows.size() ? windows[r] : Samples();
+        given.assign(own.begin(), own.end());
+        if (speech.normalize && !given.empty()) scale_to_variance_1(given);
+        std::ranges::copy(given, samples.f32().begin() + static_cast<std::ptrdiff_t>(r * width));
+        const size_t count = std::max(own.size(), static_cast<size_t>(speech.lengths.width));
+        set_length(speech.lengths, r, count);
+        if (speech.norm_lengths) set_length(*speech.norm_lengths, r, count);
+    }
+    return out;
+}
+
+TensorMap usual_inputs(const model::Speech &speech) {
+    const model::Frames &lengths = speech.lengths;
+    constexpr int64_t longer = 24, shorter = 17; // frames
+    std::vector<std::vector<float>> tones;
+    for (const int64_t frames : {longer, shorter}) {
+        std::vector<float> &tone = tones.emplace_back();
+        const int64_t count = lengths.samples(frames) + lengths.step / 2; // some are left over
+        for (int64_t i = 0; i < count; ++i)
+            tone.push_back(static_cast<float>(0.3 * std::sin(0.1 * static_cast<double>(i)) +
+                                              0.1 * std::sin(0.0003 * static_cast<double>(i * (i % 257)))));
+    }
+    return inputs_of_windows(speech, {tones[0], tones[1]}, 2, longer + 1);
+}
+
+void expect_shape_of_speech(const model::Model &model, const Shape &output, int64_t batch, int64_t frames) {
+    const model::Speech &speech = *model.speech;
+    const auto labels = static_cast<int64_t>(speech.labels.size());
+    if (output == Shape{batch, frames, labels}) return;
+    throw Error(ErrorCode::input, model::place_in(model, "/speech/logits") + ": expected '" + speech.logits +
+                                      "' to be " + to_string({batch, frames, labels}) +
+                                      ", a score of each label for each frame, found " + to_string(output) + " for " +
+                                      std::to_string(speech.lengths.samples(frames)) + " samples");
+}
+
+} // namespace lamina::generation

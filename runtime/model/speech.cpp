@@ -1,0 +1,88 @@
+#include "model/speech.hpp"
+
+#include "base/utf8.hpp"
+#include "tokenizer/unicode.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace lamina::model {
+namespace {
+
+// As transformers does it, in this order (tokenization_utils_base.py, clean_up_tokenization).
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> unwanted_spaces{{
+    {" .", "."},
+    {" ?", "?"},
+    {" !", "!"},
+    {" ,", ","},
+    {" ' ", "'"},
+    {" n't", "n't"},
+    {" 'm", "'m"},
+    {" 's", "'s"},
+    {" 've", "'ve"},
+    {" 're", "'re"},
+}};
+
+void replace_all(std::string &text, std::string_view from, std::string_view to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+}
+
+// Without white space at both ends.
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty()) {
+        const Character first = character_at(text, 0);
+        if (!tokenizer::is_whitespace(first.code)) break;
+        text.remove_prefix(first.length);
+    }
+    while (!text.empty()) {
+        const Character last = character_before(text, text.size());
+        if (!tokenizer::is_whitespace(last.code)) break;
+        text.remove_suffix(last.length);
+    }
+    return text;
+}
+
+std::string in_lower_case(std::string_view text) {
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const Character character = character_at(text, at);
+        for (const char32_t code : tokenizer::lower_case(character.code)) append_utf8(out, code);
+        at += character.length;
+    }
+    return out;
+}
+
+} // namespace
+
+// Labels are compared by their texts: several may stand for what the vocabulary does not have.
+std::vector<int32_t> Speech::collapsed(std::span<const int32_t> frames) const {
+    const auto label = [&](int32_t id) -> const std::string & { return labels[static_cast<size_t>(id)]; };
+    std::vector<int32_t> out;
+    for (size_t i = 0; i < frames.size(); ++i) {
+        const bool repeated = i != 0 && label(frames[i]) == label(frames[i - 1]);
+        if (!repeated && label(frames[i]) != blank) out.push_back(frames[i]);
+    }
+    return out;
+}
+
+// transformers, models/wav2vec2/tokenization_wav2vec2.py, convert_tokens_to_string.
+std::string Speech::text_of(std::span<const int32_t> collapsed) const {
+    std::string all;
+    for (const int32_t id : collapsed) {
+        const std::string &label = labels[static_cast<size_t>(id)];
+        all += label == delimiter ? space : label;
+    }
+    std::string out(trimmed(all));
+    if (lowercase) out = in_lower_case(out);
+    if (clean_up)
+        for (const auto &[from, to] : unwanted_spaces) replace_all(out, from, to);
+    return out;
+}
+
+std::string Speech::between() const {
+    return space == " " && std::ranges::find(labels, delimiter) != labels.end() ? space : "";
+}
+
+} // namespace lamina::model
