@@ -257,7 +257,44 @@ def encoder_decoders():
         extra={"proj_out.weight": ("like", "model.decoder.embed_tokens.weight")})
 
 
+# As releases of transformers before 5 named the parts of the weight of positions.
+def older_positions(name):
+    new = "conv.parametrizations.weight.original"
+    return name.replace(new + "0", "conv.weight_g").replace(new + "1", "conv.weight_v")
+
+
+def recognizers():
+    sizes = dict(hidden_size=24, intermediate_size=20, num_attention_heads=3, num_hidden_layers=2, vocab_size=VOCABULARY,
+                 conv_dim=[10, 10, 12], conv_kernel=[5, 3, 2], conv_stride=[3, 2, 2], num_conv_pos_embeddings=8,
+                 num_conv_pos_embedding_groups=4, num_feat_extract_layers=3)
+    base = dict(_name_or_path="facebook/wav2vec2-base-960h", activation_dropout=0.1, apply_spec_augment=True,
+                architectures=["Wav2Vec2ForCTC"], attention_dropout=0.1, bos_token_id=1, codevector_dim=256,
+                contrastive_logits_temperature=0.1, conv_bias=False, ctc_loss_reduction="sum", ctc_zero_infinity=False,
+                diversity_loss_weight=0.1, do_stable_layer_norm=False, eos_token_id=2, feat_extract_activation="gelu",
+                feat_extract_dropout=0.0, feat_extract_norm="group", feat_proj_dropout=0.1, feat_quantizer_dropout=0.0,
+                final_dropout=0.1, gradient_checkpointing=False, hidden_act="gelu", hidden_dropout=0.1,
+                hidden_dropout_prob=0.1, initializer_range=0.02, layer_norm_eps=1e-5, layerdrop=0.1, mask_feature_length=10,
+                mask_feature_prob=0.0, mask_time_length=10, mask_time_prob=0.05, model_type="wav2vec2",
+                num_codevector_groups=2, num_codevectors_per_group=320, num_negatives=100, pad_token_id=0,
+                proj_codevector_dim=256, transformers_version="4.7.0.dev0") | sizes
+    yield "wav2vec2-base-960h", base, dict(rename=older_positions)
+    large = base | dict(
+        _name_or_path="facebook/wav2vec2-large-xlsr-53", adapter_kernel_size=3, adapter_stride=2, add_adapter=False,
+        conv_bias=True, do_stable_layer_norm=True, feat_extract_norm="layer", layerdrop=0.0, mask_channel_length=10,
+        mask_channel_min_space=1, mask_channel_other=0.0, mask_channel_prob=0.0, mask_channel_selection="static",
+        mask_feature_min_masks=0, mask_time_min_masks=2, mask_time_min_space=1, mask_time_other=0.0,
+        mask_time_selection="static", num_adapter_layers=3, output_hidden_size=24, tdnn_dilation=[1, 2, 3, 1, 1],
+        tdnn_dim=[512, 512, 512, 512, 1500], tdnn_kernel=[5, 3, 3, 1, 1], torch_dtype="float32",
+        use_weighted_layer_sum=False, xvector_output_dim=512, transformers_version="4.16.0.dev0")
+    yield "wav2vec2-large-xlsr-53-english", large, dict(rename=older_positions)
+    hubert = {key: value for key, value in large.items() if "adapter" not in key and not key.startswith(
+        ("codevector", "contrastive", "diversity", "num_code", "num_neg", "output_", "proj_", "tdnn", "xvector"))}
+    yield "hubert-large-ls960-ft", hubert | dict(
+        _name_or_path="facebook/hubert-large-ls960-ft", architectures=["HubertForCTC"], feat_proj_layer_norm=True,
+        model_type="hubert", transformers_version="4.10.0.dev0"), dict(rename=older_positions)
+
+
 def popular_models():
-    for generate in (encoders, decoders, encoder_decoders):
+    for generate in (encoders, decoders, encoder_decoders, recognizers):
         for name, config, files in generate():
             yield Base(name, config, **files)
