@@ -24,14 +24,18 @@ def form(file, **fields):
     return body + b"--" + boundary.encode() + b"--\r\n", f"multipart/form-data; boundary={boundary}"
 
 
+speech = pathlib.Path(__file__).resolve().parents[1] / "architectures" / "speech" / "wav2vec2"  # scores characters
+
+
 class Transcriptions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         model = with_words("whisper", pathlib.Path(folder.name) / "whisper")
-        cls.server = server_of(cls, lamina, [model])
+        cls.server = server_of(cls, lamina, [model, speech])
         file = pathlib.Path(folder.name) / "tone.wav"
         file.write_bytes(wav(0.5))
         cls.wanted = lamina_json(lamina, "run", model, file, "--language", "de")[0]
+        cls.characters = lamina_json(lamina, "run", speech, file)[0]
 
     def ask(self, file=wav(0.5), **fields):
         body, kind = form(file, **{"model": "whisper", "language": "de", **fields})
@@ -45,6 +49,18 @@ class Transcriptions(unittest.TestCase):
         self.assertEqual((verbose["language"], verbose["task"]), ("de", "transcribe"))
         self.assertTrue(self.ask(response_format="srt")[2].startswith(b"1\n00:00:00,000 --> "))
         self.assertTrue(self.ask(response_format="vtt")[2].startswith(b"WEBVTT\n\n00:00:00.000 --> "))
+
+    def test_of_characters_are_those_of_the_command(self):
+        def ask(**fields):
+            body, kind = form(wav(0.5), model="wav2vec2", **fields)
+            return self.server.ask("POST", "/v1/audio/transcriptions", body, {"Content-Type": kind})
+        self.assertGreater(len(self.characters["output"]), 0)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for status, _, body in pool.map(lambda _: ask(), range(6)):
+                self.assertEqual((status, body), (200, {"text": self.characters["output"]}))
+        status, _, body = ask(temperature="0.5")
+        self.assertEqual(status, 400)
+        self.assertIn("temperature: does not apply to this model", body["error"]["message"])
 
     def test_of_many_clients_at_once_are_those_of_each_alone(self):
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
