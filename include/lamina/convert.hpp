@@ -20,7 +20,7 @@ struct ConvertOptions {
     // a format with blocks of 32 replaces that with blocks of 256: q5_0 replaces q4_k, q5_1 q5_k, q8_0 q6_k and i8_k,
     // and iq4_nl those of fewer bits.
     std::optional<DType> weights = {};
-    std::vector<Adapter> adapters = {}; // merged into the weights
+    std::vector<Adapter> adapters = {};                         // merged into the weights
     std::function<void(size_t done, size_t all)> progress = {}; // after every weight; may throw to stop
 };
 

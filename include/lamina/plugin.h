@@ -51,8 +51,9 @@ enum {
 /* Structs contain no enum types, because their size depends on the compiler. */
 enum { LAMINA_LAYER = 1, LAMINA_EXECUTOR = 2 };                   /* lamina_prefix.kind */
 enum { LAMINA_SANITIZER_NONE = 0, LAMINA_SANITIZER_ADDRESS = 1 }; /* lamina_prefix.sanitizer */
-/* dtypes, as bits of a set. Those from Q8_0 on are only for weights, Q8_0 since 1.2 also for states: blocks of 32 values
- * along a row, or of 256 in the K formats. <lamina/plugin/dtype.hpp> has the size of each and defines the blocks. */
+/* dtypes, as bits of a set. Those from Q8_0 on are only for weights, Q8_0 since 1.2 also for states: blocks of 32
+ * values along a row, or of 256 in the K formats. <lamina/plugin/dtype.hpp> has the size of each and defines the
+ * blocks. */
 enum { LAMINA_F32 = 1, LAMINA_F16 = 2, LAMINA_BF16 = 4, LAMINA_I32 = 8, LAMINA_Q8_0 = 16 };
 /* Since 1.1. */
 enum {

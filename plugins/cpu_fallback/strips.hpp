@@ -16,8 +16,8 @@ inline constexpr int64_t strip_rows = 16;
 // Whether the processor has an instruction that multiplies four pairs of bytes and adds the products.
 bool has_dot_products();
 
-// Whether products read weights of a dtype in strips: all in blocks, but q8_0 only where there are dot products. Without
-// them rows.hpp is as fast, and the weights stay as they are.
+// Whether products read weights of a dtype in strips: all in blocks, but q8_0 only where there are dot products.
+// Without them rows.hpp is as fast, and the weights stay as they are.
 bool in_strips(uint32_t dtype);
 
 // Writes rows, which follow each other in memory, as strips. Rows that do not fill a strip stay as they are.

@@ -26,10 +26,9 @@ size_t choices_of(const model::Model &model, const GenerateOptions &options) {
 }
 
 NoAnswer no_token_left() {
-    return NoAnswer(ErrorCode::input,
-                    "no token is left to choose: the model's settings of generation, such as "
-                    "no_repeat_ngram_size and suppress_tokens, or the grammar of the answer exclude "
-                    "all of them");
+    return NoAnswer(ErrorCode::input, "no token is left to choose: the model's settings of generation, such as "
+                                      "no_repeat_ngram_size and suppress_tokens, or the grammar of the answer exclude "
+                                      "all of them");
 }
 
 // A grammar that takes too long is an error of its text alone.

@@ -2,7 +2,8 @@
 
 #include "base/utf8.hpp"
 
-#include <cstdio>
+#include <algorithm>
+#include <string>
 
 namespace lamina::model {
 namespace {
@@ -14,10 +15,11 @@ constexpr const char *number_key = "split.no", *count_key = "split.count", *tens
 
 // "-00002-of-00003.gguf", where `part` counts from 0.
 std::string ending_of(int64_t part, int64_t count) {
-    char text[64];
-    (void)std::snprintf(text, sizeof text, "-%05lld-of-%05lld.gguf", static_cast<long long>(part + 1),
-                        static_cast<long long>(count));
-    return text;
+    const auto five_digits = [](int64_t number) {
+        const std::string digits = std::to_string(number);
+        return std::string(5 - std::min<size_t>(digits.size(), 5), '0') + digits;
+    };
+    return "-" + five_digits(part + 1) + "-of-" + five_digits(count) + ".gguf";
 }
 
 size_t tensors_of(const Gguf &gguf) { return gguf.weights.entries().size() + gguf.weights.others().size(); }

@@ -113,7 +113,8 @@ TEST_CASE("a file or folder that is no model is answered with what it is") {
                contains("m.pt: weights of PyTorch") && contains("pytorch_model.bin in a folder"));
     CHECK_THAT(refusal(file("m.txt")), contains("m.txt: not a model; expected a folder or a GGUF file"));
     CHECK_THAT(refusal(folder_with("lora", {"adapter_config.json", "adapter_model.safetensors"})),
-               contains("adapter_config.json, part of an adapter") && contains("give that model, and --lora with this folder"));
+               contains("adapter_config.json, part of an adapter") &&
+                   contains("give that model, and --lora with this folder"));
     CHECK_THAT(refusal(folder_with("none", {})),
                contains("no model in this folder; expected the config.json and model.safetensors"));
     CHECK_THAT(refusal(folder_with("gguf", {"a.gguf"})), contains("found a.gguf, a model by itself"));
