@@ -55,7 +55,7 @@ HWY_ATTR void widen_strip_of_32(uint32_t dtype, const std::byte *strip, int64_t 
 // least unpacking, and no faster in the others; two digits 1.3 to 1.8 times, one digit 2 to 3 times.
 HWY_ATTR bool strips_suit_many([[maybe_unused]] uint32_t dtype, int digits) {
 #if HWY_TARGET == HWY_AVX3
-    constexpr uint32_t fast = LAMINA_Q4_0 | LAMINA_Q4_1 | LAMINA_Q8_0 | LAMINA_IQ4_NL;
+    constexpr uint32_t fast = LAMINA_Q4_0 | LAMINA_Q4_1 | LAMINA_Q8_0 | LAMINA_IQ4_NL | LAMINA_IQ4_XS;
     if (has_dot_products()) return digits < 3 || (dtype & fast) != 0;
 #endif
     return digits < 2;
