@@ -46,7 +46,9 @@ class Reader {
         padded.resize(window_); // with any token: none sees those behind it
         const Tensor row = Tensor::of({1, static_cast<int64_t>(window_)}, padded);
         const TensorMap inputs = tokens_of(g_, {{g_.target_ids, row}}, 0, window_);
-        const TensorMap outputs = session_.surviving_loss([&] { return session_.run(g_.decode, inputs); });
+        // Caches in f32 would change nothing.
+        const int64_t cached = session_.options.cache == DType::f32 ? 0 : static_cast<int64_t>(window_);
+        const TensorMap outputs = session_.surviving_loss([&] { return session_.run(g_.decode, inputs, {}, cached); });
         const Tensor &scores = outputs.at(g_.scores);
         const size_t vocabulary = scores.f32().size() / window_, begin = surprises.size();
         surprises.resize(begin + ids.size() - 1);

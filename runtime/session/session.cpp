@@ -190,12 +190,14 @@ std::vector<size_t> SessionState::places_of(const plan::GraphPlan &plan) const {
     return split ? split->devices_of(plan) : std::vector<size_t>(plan.steps.size());
 }
 
-TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps) {
+TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps,
+                            int64_t state_length) {
     runtime->working();
     cached = {}; // this graph may write to the caches
     decoding = nullptr;
     plan::GraphShapes shapes;
     for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
+    shapes.state_length = state_length;
     const auto held = this->program(graph, shapes);
     plan::Program &program = *held;
     for (const auto &[name, tensor] : inputs) program.write(program.plan().inputs.at(name), tensor.bytes());

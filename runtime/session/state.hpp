@@ -113,9 +113,9 @@ struct SessionState {
     [[nodiscard]] std::shared_ptr<plan::Program> program(const std::string &graph, plan::GraphShapes shapes);
     // Programs of a graph with states of this length are not needed any more, nor are the states.
     void forget(const std::string &graph, int64_t state_length);
-    // As Session::run, for a graph that the model has.
+    // As Session::run, for a graph that the model has. state_length: the length of its caches; 0 runs without.
     [[nodiscard]] TensorMap run(const std::string &graph, const TensorMap &inputs,
-                                const std::vector<std::string> &taps = {});
+                                const std::vector<std::string> &taps = {}, int64_t state_length = 0);
     // The plan of a graph, with the fusions that run on the devices, and those of which a variant is requested.
     [[nodiscard]] plan::GraphPlan planned(const std::string &graph, const plan::GraphShapes &shapes,
                                           const std::map<std::string, std::string, std::less<>> &requested);

@@ -72,6 +72,18 @@ TEST_CASE("a perplexity is exp of the mean surprise, in whole windows and in a l
     }
 }
 
+TEST_CASE("a perplexity is that of the dtype in which a session keeps keys and values") {
+    const auto with = [](DType cache) {
+        SessionOptions options;
+        options.cache = cache;
+        Session session = runtime().session(runtime().load(test::letters()), runtime().device("cpu"), options);
+        return measure_perplexity(session, "thequickbrownfoxjumpsoverthelazydog", {.window = 16}).value;
+    };
+    const double exact = with(DType::f32), half = with(DType::f16);
+    CHECK(half != exact);
+    CHECK_THAT(half, matchers::within_abs(exact, 0.05));
+}
+
 TEST_CASE("what has no perplexity is refused") {
     Session session = letters_on("cpu");
     const auto refusal = [&](const std::string &text, size_t window) {
