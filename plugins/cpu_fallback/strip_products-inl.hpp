@@ -10,11 +10,14 @@
 #include "strip_formats-inl.hpp"
 #include "strips.hpp"
 
+#include <lamina/plugin/call.hpp>
+
 #include <hwy/cache_control.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -328,7 +331,20 @@ HWY_ATTR void widen_strip(const std::byte *strip, int64_t first, int64_t values,
             }
 }
 
-// ---- For any of the formats that Formats::with(dtype, f) calls f.operator()<Format>() with ----
+// ---- For any of some formats ----
+
+template <uint32_t DType, class Format> struct Entry {
+    static constexpr uint32_t dtype = DType;
+    using Blocks = Format;
+};
+template <class... Entries> struct AnyOf {
+    // Calls f.operator()<Format>() with the format of a dtype.
+    template <class F> static HWY_ATTR void with(uint32_t dtype, F &&f) {
+        const bool found =
+            ((dtype == Entries::dtype && (f.template operator()<typename Entries::Blocks>(), true)) || ...);
+        if (!found) throw Unsupported("no CPU kernel for weights of dtype " + std::to_string(dtype));
+    }
+};
 
 template <class Formats> HWY_ATTR DigitsForm form_for(uint32_t dtype, int digits) {
     DigitsForm out{digits};

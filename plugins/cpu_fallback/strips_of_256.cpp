@@ -3,10 +3,6 @@
 #include "matrix.hpp"
 #include "strip_kernels.hpp"
 
-#include <lamina/plugin/call.hpp>
-
-#include <string>
-
 #include "simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "strips_of_256.cpp"
@@ -19,28 +15,9 @@ HWY_BEFORE_NAMESPACE();
 namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
 namespace {
 
-struct Formats {
-    template <class F> static HWY_ATTR void with(uint32_t dtype, F &&f) {
-        switch (dtype) {
-        case LAMINA_Q4_K:
-            return f.template operator()<Q4_K>();
-        case LAMINA_Q5_K:
-            return f.template operator()<Q5_K>();
-        case LAMINA_Q6_K:
-            return f.template operator()<Q6_K>();
-        case LAMINA_Q2_K:
-            return f.template operator()<Q2_K>();
-        case LAMINA_Q3_K:
-            return f.template operator()<Q3_K>();
-        case LAMINA_IQ4_XS:
-            return f.template operator()<IQ4_XS>();
-        case LAMINA_I8_K:
-            return f.template operator()<I8_K>();
-        default:
-            throw Unsupported("no CPU kernel for weights of dtype " + std::to_string(dtype));
-        }
-    }
-};
+using Formats =
+    AnyOf<Entry<LAMINA_Q4_K, Q4_K>, Entry<LAMINA_Q5_K, Q5_K>, Entry<LAMINA_Q6_K, Q6_K>, Entry<LAMINA_Q2_K, Q2_K>,
+          Entry<LAMINA_Q3_K, Q3_K>, Entry<LAMINA_IQ4_XS, IQ4_XS>, Entry<LAMINA_I8_K, I8_K>>;
 
 } // namespace
 

@@ -3,10 +3,6 @@
 #include "matrix.hpp"
 #include "strip_kernels.hpp"
 
-#include <lamina/plugin/call.hpp>
-
-#include <string>
-
 #include "simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "strips_of_32.cpp"
@@ -19,26 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE {
 namespace {
 
-struct Formats {
-    template <class F> static HWY_ATTR void with(uint32_t dtype, F &&f) {
-        switch (dtype) {
-        case LAMINA_Q8_0:
-            return f.template operator()<Q8_0>();
-        case LAMINA_Q4_0:
-            return f.template operator()<Q4_0>();
-        case LAMINA_Q4_1:
-            return f.template operator()<Q4_1>();
-        case LAMINA_Q5_0:
-            return f.template operator()<Q5_0>();
-        case LAMINA_Q5_1:
-            return f.template operator()<Q5_1>();
-        case LAMINA_IQ4_NL:
-            return f.template operator()<IQ4_NL>();
-        default:
-            throw Unsupported("no CPU kernel for weights of dtype " + std::to_string(dtype));
-        }
-    }
-};
+using Formats = AnyOf<Entry<LAMINA_Q8_0, Q8_0>, Entry<LAMINA_Q4_0, Q4_0>, Entry<LAMINA_Q4_1, Q4_1>,
+                      Entry<LAMINA_Q5_0, Q5_0>, Entry<LAMINA_Q5_1, Q5_1>, Entry<LAMINA_IQ4_NL, IQ4_NL>>;
 
 } // namespace
 

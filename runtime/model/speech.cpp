@@ -44,16 +44,6 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-std::string in_lower_case(std::string_view text) {
-    std::string out;
-    for (size_t at = 0; at < text.size();) {
-        const Character character = character_at(text, at);
-        for (const char32_t code : tokenizer::lower_case(character.code)) append_utf8(out, code);
-        at += character.length;
-    }
-    return out;
-}
-
 } // namespace
 
 // Labels are compared by their texts: several may stand for what the vocabulary does not have.
@@ -75,7 +65,7 @@ std::string Speech::text_of(std::span<const int32_t> collapsed) const {
         all += label == delimiter ? space : label;
     }
     std::string out(trimmed(all));
-    if (lowercase) out = in_lower_case(out);
+    if (lowercase) out = tokenizer::lower_case(out);
     if (clean_up)
         for (const auto &[from, to] : unwanted_spaces) replace_all(out, from, to);
     return out;

@@ -62,16 +62,6 @@ struct Span {
     double score;
 };
 
-std::string lower(std::string_view text) {
-    std::string out;
-    for (size_t at = 0; at < text.size();) {
-        const Character character = character_at(text, at);
-        for (const char32_t code : tokenizer::lower_case(character.code)) append_utf8(out, code);
-        at += character.length;
-    }
-    return out;
-}
-
 // The answers to one question, from all windows of its text.
 class Answers {
   public:
@@ -128,7 +118,8 @@ class Answers {
         const size_t begin = std::min(tokens.offsets[first].begin, bytes_.size() - 1),
                      end = std::clamp(tokens.offsets[last].end, begin, bytes_.size() - 1);
         std::string words = text_.substr(bytes_[begin], bytes_[end] - bytes_[begin]);
-        const auto same = std::ranges::find_if(found_, [&](const Answer &a) { return lower(a.text) == lower(words); });
+        const auto same = std::ranges::find_if(
+            found_, [&](const Answer &a) { return tokenizer::lower_case(a.text) == tokenizer::lower_case(words); });
         if (same != found_.end())
             same->score += span.score;
         else

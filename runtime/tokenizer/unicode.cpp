@@ -51,6 +51,16 @@ std::u32string lower_case(char32_t code) {
     return {static_cast<char32_t>(static_cast<int64_t>(code) + run->shift)};
 }
 
+std::string lower_case(std::string_view utf8) {
+    std::string out;
+    for (size_t at = 0; at < utf8.size();) {
+        const Character character = character_at(utf8, at);
+        for (const char32_t code : lower_case(character.code)) append_utf8(out, code);
+        at += character.length;
+    }
+    return out;
+}
+
 char32_t stand_in(char32_t code) {
     const auto *entry = entry_of(stand_ins, code);
     return entry != nullptr ? entry->other : code;

@@ -24,6 +24,7 @@ namespace lamina::tokenizer {
 // Extends the character before it, but is too new for older libraries to know.
 [[nodiscard]] bool is_late_mark(char32_t code);
 [[nodiscard]] std::u32string lower_case(char32_t code);
+[[nodiscard]] std::string lower_case(std::string_view utf8); // each character by itself
 // A character that every library knows, that regular expressions treat the same, and that is as long in UTF-8.
 [[nodiscard]] char32_t stand_in(char32_t code);
 
