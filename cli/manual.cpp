@@ -27,6 +27,8 @@ std::string escaped(const std::string &text) {
             out += "\\(ha";
         else if (c == '`')
             out += "\\(ga";
+        else if (c == '|')
+            out += "|\\:"; // long lists of choices may be broken there
         else if (c == '.' && (out.empty() || out.back() == '\n'))
             out += "\\&.";
         else
