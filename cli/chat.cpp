@@ -69,12 +69,12 @@ class Conversation {
         if (longest_ == 0) longest_ = static_cast<size_t>(room_for(session_, {.slots = 1}).length);
         const bool is_chosen = generate_.max_length != longest_answer;
         const size_t answer = is_chosen ? static_cast<size_t>(generate_.max_length) : 0;
-        const auto [prompt, left_out] = shortened_chat_prompt(model_, messages_, longest_, answer);
-        if (left_out > left_out_)
-            output_.note("the conversation has become too long: its oldest " + std::to_string(left_out) +
+        const ShortenedChat shortened = shortened_chat_prompt(model_, messages_, longest_, answer);
+        if (shortened.left_out > left_out_)
+            output_.note("the conversation has become too long: its oldest " + std::to_string(shortened.left_out) +
                          " messages are left out");
-        left_out_ = left_out;
-        return prompt;
+        left_out_ = shortened.left_out;
+        return shortened.prompt;
     }
 
     Model model_;

@@ -27,14 +27,6 @@ uint64_t random_number() {
     return uint64_t{source()} << 32u | source();
 }
 
-// How many tokens the prompts have. A conversation has its special tokens in its text.
-size_t prompt_tokens(const Engine &engine, const std::vector<std::string> &prompts, bool chat) {
-    const size_t out = tokens_in(engine.model(), prompts, chat ? "messages" : "prompt");
-    if (!chat) return out;
-    const TextIds nothing = tokenize(engine.model(), {""});
-    return nothing.ids.empty() ? out : out - std::min(out, nothing.ids.front().size());
-}
-
 Choice choice_of(AnswerParts parts, const Hypothesis &answer, bool chat, bool scored) {
     Choice out{.text = chat ? "" : answer.text, .finish = answer.finish};
     size_t offset = 0;
@@ -59,11 +51,6 @@ Choice choice_of(AnswerParts parts, const Hypothesis &answer, bool chat, bool sc
         }
     }
     return out;
-}
-
-// What follows a thought is of the grammar.
-void close_thought(std::string &prompt, const AnswerRequest &request) {
-    if (request.grammar && opens_thought(prompt)) prompt.append("\n").append(think_end).append("\n\n");
 }
 
 // Takes a text apart as it comes, and tells its parts.
@@ -122,10 +109,11 @@ struct Api::Writing {
     std::shared_ptr<void> memory;
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
+    bool thinks = false;             // answers begin within a thought
     AnswerForm form;
 
     // What takes an answer apart.
-    [[nodiscard]] AnswerParts parts(const Answer &answer) const { return {tools, opens_thought(answer.prompt)}; }
+    [[nodiscard]] AnswerParts parts() const { return {tools, thinks}; }
 
     [[nodiscard]] Usage used() const {
         Usage out{.prompt = prompt_tokens};
@@ -139,39 +127,55 @@ struct Api::Writing {
 };
 
 struct Api::Prompts {
-    std::vector<std::string> texts;
-    size_t left_out = 0; // messages, for which there was no room
+    std::vector<std::vector<int32_t>> ids; // of the tokens of each
+    bool thinks = false;                   // it has opened a thought, which the answer begins within
+    size_t left_out = 0;                   // messages, for which there was no room
 };
 
 bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
 
 Api::Prompts Api::prompts_of(const AnswerRequest &chat) {
-    const Engine &engine = engine_called(chat.model);
-    if (!shortens(chat) || !engine.writes()) return {{chat_prompt(engine.model(), chat.messages, chat.variables)}};
-    const auto [prompt, left_out] =
-        shortened_chat_prompt(engine.model(), chat.messages, static_cast<size_t>(engine.room().length),
-                              static_cast<size_t>(chat.max_length.value_or(0)), chat.variables);
-    return {{prompt}, left_out};
+    const Engine &engine = engine_that_writes(chat.model);
+    const Model &model = engine.model();
+    ShortenedChat found = shortens(chat)
+                              ? shortened_chat_prompt(model, chat.messages, static_cast<size_t>(engine.room().length),
+                                                      static_cast<size_t>(chat.max_length.value_or(0)), chat.variables)
+                              : ShortenedChat{.prompt = chat_prompt(model, chat.messages, chat.variables), .ids = {}};
+    bool thinks = opens_thought(found.prompt);
+    if (thinks && chat.grammar) { // which is for what follows the thought
+        found.prompt.append("\n").append(think_end).append("\n\n");
+        found.ids.clear();
+        thinks = false;
+    }
+    if (found.ids.empty()) found.ids = ids_in(model, {found.prompt}, "messages", false).front();
+    return {{std::move(found.ids)}, thinks, found.left_out};
+}
+
+Engine &Api::engine_that_writes(const std::string &model) {
+    Engine &out = engine_called(model);
+    if (!out.writes())
+        throw Refusal(400, model + " does not write texts; /v1/models says what each model does", "model");
+    return out;
 }
 
 Response Api::completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, completion_request);
-    return write(call, request, {request.prompts}, openai_form(false));
+    Engine &engine = engine_that_writes(request.model);
+    if (request.ids.empty())
+        return write(call, request, {ids_in(engine.model(), request.prompts, "prompt", true)}, openai_form(false));
+    (void)tokens_in(request.ids, "prompt", false, engine.tokens(false).size(), static_cast<size_t>(engine.longest()));
+    return write(call, request, {request.ids}, openai_form(false));
 }
 
 Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, chat_request);
-    Prompts prompts = prompts_of(request);
-    close_thought(prompts.texts.front(), request);
-    return write(call, request, prompts, openai_form(true));
+    return write(call, request, prompts_of(request), openai_form(true));
 }
 
 Response Api::responses(const Call &call) {
     ResponseRequest request = parsed(call.request.body, response_request);
     request.repeated["truncation"] = shortens(request.answer) ? "auto" : "disabled";
-    Prompts prompts = prompts_of(request.answer);
-    close_thought(prompts.texts.front(), request.answer);
-    return write(call, request.answer, prompts, response_form(request.repeated));
+    return write(call, request.answer, prompts_of(request.answer), response_form(request.repeated));
 }
 
 Response Api::messages(const Call &call) {
@@ -183,14 +187,13 @@ Response Api::count_tokens(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, count_request);
     const Engine &engine = engine_called(request.model);
     const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
-    return {.body = Json{{"input_tokens", prompt_tokens(engine, {prompt}, true)}}.in_one_line()};
+    const size_t tokens = ids_in(engine.model(), {prompt}, "messages", false).front().size();
+    return {.body = Json{{"input_tokens", tokens}}.in_one_line()};
 }
 
 Response Api::write(const Call &call, const AnswerRequest &request, const Prompts &given, const AnswerForm &form) {
-    const std::vector<std::string> &prompts = given.texts;
-    Engine &engine = engine_called(request.model);
-    if (!engine.writes())
-        throw Refusal(400, request.model + " does not write texts; /v1/models says what each model does", "model");
+    const std::vector<std::vector<int32_t>> &prompts = given.ids;
+    Engine &engine = engine_that_writes(request.model);
     GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
     options.special_tokens = !form.chat;
     options.guess_ahead = options_.guess_ahead;
@@ -200,11 +203,12 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
                           " takes none, or does not write their arguments as JSON",
                       "tools");
     if (request.tools) {
-        options.grammar = grammar_of(*request.tools, *engine.tool_format(), opens_thought(prompts.front()));
+        options.grammar = grammar_of(*request.tools, *engine.tool_format(), given.thinks);
         options.skip_special_tokens = false; // they may be around calls
     }
     const auto writing = std::make_shared<Writing>();
     if (request.tools) writing->tools = engine.tool_format();
+    writing->thinks = given.thinks;
     writing->form = form;
     writing->head = {form.chat, form.id + random_id(), request.model, std::time(nullptr)};
     if (given.left_out > 0) writing->headers["Lamina-Messages-Left-Out"] = std::to_string(given.left_out);
@@ -226,8 +230,8 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
         memory += scores;
     }
     if (memory > 0) writing->memory = answer_memory_.take(memory);
-    writing->prompt_tokens = prompt_tokens(engine, prompts, form.chat);
-    for (const std::string &prompt : prompts)
+    for (const std::vector<int32_t> &prompt : prompts) writing->prompt_tokens += prompt.size();
+    for (const std::vector<int32_t> &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
             const auto &answer = writing->answers.emplace_back(std::make_shared<Answer>());
             answer->owner = call.owner;
@@ -243,7 +247,7 @@ Response Api::whole(const Request &request, Writing &writing) {
     for (const auto &each : writing.answers) {
         await(*each, request);
         choices.push_back(
-            choice_of(writing.parts(*each), each->hypothesis, writing.form.chat, each->options.likeliest.has_value()));
+            choice_of(writing.parts(), each->hypothesis, writing.form.chat, each->options.likeliest.has_value()));
     }
     metrics_.tokens(writing.head.model, writing.used());
     return {.body = writing.form.whole(writing.head, choices, writing.used()), .headers = writing.headers};
@@ -271,7 +275,7 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
     std::vector<Telling> events;
     for (size_t i = 0; i < answers.size(); ++i)
         events.emplace_back(writing.form.events(writing.head, i),
-                            writing.form.chat ? std::optional(writing.parts(*answers[i])) : std::nullopt);
+                            writing.form.chat ? std::optional(writing.parts()) : std::nullopt);
     for (Telling &each : events)
         if (const std::string event = each.begin(writing.prompt_tokens); !event.empty()) (void)send(event);
     std::vector<bool> over(answers.size());

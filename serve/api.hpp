@@ -176,6 +176,7 @@ class Api {
 
     [[nodiscard]] std::string told(const std::exception &why) const; // what a client may know of it
     [[nodiscard]] Engine &engine_called(const std::string &name);
+    [[nodiscard]] Engine &engine_that_writes(const std::string &name);
     // ---- Waiting for an engine, while looking whether the client is still there ----
     [[nodiscard]] Work::Clock::time_point soon(const Work &work) const; // when to look next
     // Throws Refusal if the client has left or time is up. The work is left then, too.

@@ -91,6 +91,10 @@ std::vector<int32_t> ids_of(const JsonView &text) {
     return out;
 }
 
+bool has_ids(const JsonView &texts) {
+    return texts.is_list() && texts.items().size() > 0 && !texts.at(size_t{0}).is_string();
+}
+
 // The tokens of a text, or lists of those of several.
 std::vector<std::vector<int32_t>> ids_of_texts(const JsonView &input) {
     if (!input.at(size_t{0}).is_list()) return {ids_of(input)};
@@ -124,11 +128,15 @@ AnswerRequest completion_request(std::string_view body) {
     read_answer_fields(request, out);
     if (request.has("logprobs")) out.likeliest = static_cast<size_t>(request.at("logprobs").integer(0, most_likeliest));
     const JsonView prompt = request.at("prompt");
-    out.prompts = texts_of(prompt, most_texts);
-    if (out.prompts.empty()) prompt.fail("expected at least one text");
-    if (out.prompts.size() * out.choices > most_texts)
-        prompt.fail("expected at most " + std::to_string(most_texts) + " answers, found " +
-                    std::to_string(out.prompts.size()) + " prompts of " + std::to_string(out.choices) + " each");
+    if (has_ids(prompt))
+        out.ids = ids_of_texts(prompt);
+    else
+        out.prompts = texts_of(prompt, most_texts);
+    const size_t prompts = out.ids.empty() ? out.prompts.size() : out.ids.size();
+    if (prompts == 0) prompt.fail("expected at least one text");
+    if (prompts * out.choices > most_texts)
+        prompt.fail("expected at most " + std::to_string(most_texts) + " answers, found " + std::to_string(prompts) +
+                    " prompts of " + std::to_string(out.choices) + " each");
     return out;
 }
 
@@ -208,7 +216,7 @@ EmbeddingRequest embedding_request(std::string_view body) {
     EmbeddingRequest out;
     out.model = request.at("model").string();
     const JsonView input = request.at("input");
-    if (input.is_list() && input.items().size() > 0 && !input.at(size_t{0}).is_string())
+    if (has_ids(input))
         out.ids = ids_of_texts(input);
     else
         out.texts = texts_of(input, most_texts);

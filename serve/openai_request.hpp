@@ -23,6 +23,7 @@ namespace lamina::serve {
 struct AnswerRequest {
     std::string model;
     std::vector<std::string> prompts;
+    std::vector<std::vector<int32_t>> ids; // in place of prompts
     std::vector<ChatMessage> messages;
     size_t choices = 1; // how many answers to each prompt
     bool stream = false, stream_usage = false;

@@ -15,6 +15,12 @@ namespace {
                   field);
 }
 
+// Of a request with so many texts.
+TextIds accepted(TextIds found, const std::string &field, size_t texts) {
+    if (found.refused) refuse(field, texts > 1 ? "/" + std::to_string(found.refused->text) : "", *found.refused);
+    return found;
+}
+
 size_t tokens_of(const TextIds &texts) {
     size_t out = 0;
     for (const std::vector<int32_t> &ids : texts.ids) out += ids.size();
@@ -23,10 +29,13 @@ size_t tokens_of(const TextIds &texts) {
 
 } // namespace
 
+std::vector<std::vector<int32_t>> ids_in(const Model &model, const std::vector<std::string> &prompts,
+                                         const std::string &field, bool special) {
+    return accepted(prompt_ids(model, prompts, special), field, prompts.size()).ids;
+}
+
 size_t tokens_in(const Model &model, const std::vector<std::string> &texts, const std::string &field, bool cut) {
-    const TextIds found = tokenize(model, texts, {.truncate = cut});
-    if (found.refused) refuse(field, texts.size() > 1 ? "/" + std::to_string(found.refused->text) : "", *found.refused);
-    return tokens_of(found);
+    return tokens_of(accepted(tokenize(model, texts, {.truncate = cut}), field, texts.size()));
 }
 
 size_t tokens_of_pairs(const Model &model, const std::string &first, const std::vector<std::string> &seconds,

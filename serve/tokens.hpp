@@ -11,6 +11,10 @@ namespace lamina::serve {
 
 // All throw Refusal if the model cannot take one of the texts; unless `cut`, also if one is too long. `field` is where
 // the request has them.
+
+// Prompts by the ids of their tokens. `special`: with those that the model expects around a text.
+[[nodiscard]] std::vector<std::vector<int32_t>> ids_in(const Model &model, const std::vector<std::string> &prompts,
+                                                       const std::string &field, bool special);
 [[nodiscard]] size_t tokens_in(const Model &model, const std::vector<std::string> &texts, const std::string &field,
                                bool cut = false);
 // The same of `first` with each of these texts, which are in `field`.

@@ -108,7 +108,7 @@ struct Transcription : Work {
 };
 
 struct Answer : Work {
-    std::string prompt;
+    std::vector<int32_t> prompt;
     GenerateOptions options;
     Hypothesis hypothesis;
 };

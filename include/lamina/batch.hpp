@@ -71,6 +71,10 @@ class Batch {
     // it refuses and for beams, hypotheses, cached, progress, stream and failed, which must be as they are by default;
     // the other texts are not affected.
     uint64_t add(const std::string &text, const GenerateOptions &options = {}, const BatchOwner &owner = {});
+    // The same of a text that is token ids already, as token_ids() of texts.hpp gives them: nothing is put around them.
+    // Throws Error(input) for an id that is none of the model's, too.
+    uint64_t add_ids(const std::vector<int32_t> &ids, const GenerateOptions &options = {},
+                     const BatchOwner &owner = {});
     // The text ends without a result. False if no text has this id, or has it any more.
     bool cancel(uint64_t id);
 

@@ -139,7 +139,8 @@ label_tokens(Session &session, const std::vector<std::string> &texts, const Read
 
 struct ShortenedChat {
     std::string prompt;
-    size_t left_out = 0; // messages
+    size_t left_out = 0;      // messages
+    std::vector<int32_t> ids; // the prompt's tokens
 };
 
 // The same of a conversation that may have become too long: then the oldest turns are left out, as few as possible. A
@@ -172,6 +173,10 @@ struct TextIds {
 // `options` has them: cut, or with another prompt. Throws Error(input) if the model does not take text.
 [[nodiscard]] TextIds tokenize(const Model &model, const std::vector<std::string> &texts,
                                const ReadOptions &options = {});
+
+// The same of texts that Session::generate() takes, as it reads them. `special`: GenerateOptions::special_tokens.
+// Throws Error(input) if the model does not generate text from text.
+[[nodiscard]] TextIds prompt_ids(const Model &model, const std::vector<std::string> &texts, bool special = true);
 
 [[nodiscard]] TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs,
                                      const ReadOptions &options = {});

@@ -62,6 +62,9 @@ struct BatchState {
         generation::Answer answer;
     };
 
+    // Of options that are as a batch needs them.
+    uint64_t add(generation::Source source, const GenerateOptions &options, const BatchOwner &owner);
+
     Session session;
     SessionState &of_session;
     size_t positions, length;               // tokens that a text may have: in the model, and here
@@ -117,21 +120,32 @@ Batch::Batch(const Session &session, const BatchOptions &options) {
 uint64_t Batch::add(const std::string &text, const GenerateOptions &options, const BatchOwner &owner) {
     check_options_of_batch(options);
     const detail::SessionState &session = state_->of_session;
-    const model::Model &model = *session.model;
-    generation::Source source =
-        generation::tokenize(model, *session.runtime->plugins, {text}, options.special_tokens).front();
+    return state_->add(
+        generation::tokenize(*session.model, *session.runtime->plugins, {text}, options.special_tokens).front(),
+        options, owner);
+}
+
+uint64_t Batch::add_ids(const std::vector<int32_t> &ids, const GenerateOptions &options, const BatchOwner &owner) {
+    check_options_of_batch(options);
+    const detail::SessionState &session = state_->of_session;
+    generation::expect_ids(*session.model, *session.runtime->plugins, ids);
+    return state_->add(ids, options, owner);
+}
+
+uint64_t detail::BatchState::add(generation::Source source, const GenerateOptions &options, const BatchOwner &owner) {
+    const model::Model &model = *of_session.model;
     if (!model.generation->encode.empty() && generation::length_of(source) == 0)
         throw Error(ErrorCode::input, "an empty text has no answer");
     const auto shared = std::make_shared<const GenerateOptions>(generation::resolved(model, options, true));
-    generation::Task task = generation::task_of(model, source, options.first, state_->length, shared);
-    if (task.prefix.size() > state_->length)
+    generation::Task task = generation::task_of(model, source, options.first, length, shared);
+    if (task.prefix.size() > length)
         throw Error(ErrorCode::input, "a text of " + std::to_string(task.prefix.size()) + " tokens: expected at most " +
-                                          std::to_string(state_->length) + ", the length that the batch was made for");
-    auto added = std::make_unique<detail::BatchState::Text>(model, std::move(source), shared);
-    const std::scoped_lock lock(state_->mutex);
-    const uint64_t id = ++state_->last_id;
-    state_->texts.emplace(id, std::move(added));
-    state_->arrived.push_back({id, {owner.client, owner.request}, std::move(task)});
+                                          std::to_string(length) + ", the length that the batch was made for");
+    auto added = std::make_unique<Text>(model, std::move(source), shared);
+    const std::scoped_lock lock(mutex);
+    const uint64_t id = ++last_id;
+    texts.emplace(id, std::move(added));
+    arrived.push_back({id, {owner.client, owner.request}, std::move(task)});
     return id;
 }
 

@@ -79,25 +79,31 @@ std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &mess
 ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMessage> &messages, size_t longest,
                                     size_t answer, const std::map<std::string, std::string> &variables) {
     const size_t most = longest - std::min(answer == 0 ? longest / 4 : answer, longest / 2);
-    const auto fits = [&](const std::string &prompt) { return token_ids(model, prompt, false).size() <= most; };
-    ShortenedChat out{chat_prompt(model, messages, variables)};
-    if (fits(out.prompt)) return out;
+    const auto counted = [&](std::string prompt, size_t left_out) {
+        std::vector<int32_t> ids = token_ids(model, prompt, false);
+        return ShortenedChat{std::move(prompt), left_out, std::move(ids)};
+    };
+    ShortenedChat out = counted(chat_prompt(model, messages, variables), 0);
+    if (out.ids.size() <= most) return out;
     const Conversation conversation(model, messages, variables);
     const std::vector<size_t> turns = conversation.turns();
     if (turns.size() < 2) return out;
     // The first turn from which all fits: it is not in [0, none) and, if there is any, not beyond `some`.
     size_t none = 1, some = turns.size() - 1;
     const auto without = [&](size_t turn) {
-        return ShortenedChat{conversation.prompt_without(turns.front(), turns[turn]), turns[turn] - turns.front()};
+        return counted(conversation.prompt_without(turns.front(), turns[turn]), turns[turn] - turns.front());
     };
+    out = without(some);
     while (none < some) {
         const size_t middle = (none + some) / 2;
-        if (fits(without(middle).prompt))
+        if (ShortenedChat shorter = without(middle); shorter.ids.size() <= most) {
             some = middle;
-        else
+            out = std::move(shorter);
+        } else {
             none = middle + 1;
+        }
     }
-    return without(some);
+    return out;
 }
 
 } // namespace lamina

@@ -189,7 +189,11 @@ GenerateOptions suggested_options(const Model &model) {
 TextIds tokenize(const Model &model, const std::vector<std::string> &texts, const ReadOptions &options) {
     const model::Model &content = *detail::Access::model(model);
     if (content.reading) return reading::tokenize(content, reading::single(texts), options);
-    return generation::read_texts(content, *detail::Access::plugins(model), texts);
+    return prompt_ids(model, texts);
+}
+
+TextIds prompt_ids(const Model &model, const std::vector<std::string> &texts, bool special) {
+    return generation::read_texts(*detail::Access::model(model), *detail::Access::plugins(model), texts, special);
 }
 
 TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs, const ReadOptions &options) {

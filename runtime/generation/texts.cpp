@@ -112,6 +112,15 @@ std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugin
     return std::move(read.ids);
 }
 
+void expect_ids(const model::Model &model, const abi::Registry &plugins, const Ids &ids) {
+    const auto tokens = static_cast<int64_t>(generation_of(model).input().size());
+    for (size_t i = 0; i < ids.size(); ++i)
+        if (ids[i] < 0 || ids[i] >= tokens)
+            throw Error(ErrorCode::input, "token " + std::to_string(i) + ": expected an id from 0 to " +
+                                              std::to_string(tokens - 1) + ", found " + std::to_string(ids[i]));
+    if (const auto refused = too_long(model, plugins, {ids})) throw Error(ErrorCode::input, refused->why);
+}
+
 std::vector<std::string> sample_texts(const model::Model &model, const abi::Registry &plugins) {
     const model::TextCodec &codec = generation_of(model).input();
     const Ids plain = plain_ids(model);

@@ -21,6 +21,9 @@ using model::Ids;
 [[nodiscard]] std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
                                         const std::vector<std::string> &texts, bool special = true);
 
+// Throws Error(input) for an id that is none of the model's, and for more tokens than it takes.
+void expect_ids(const model::Model &model, const abi::Registry &plugins, const Ids &ids);
+
 // Tokens that a target may have, start and prompt included: as many as there are positions for, and as the model was
 // trained with. Large where nothing limits it.
 [[nodiscard]] size_t longest_target(const model::Model &model);

@@ -7,6 +7,7 @@
 #include "vulkan_devices.hpp"
 
 #include <lamina/batch.hpp>
+#include <lamina/texts.hpp>
 
 #include <cmath>
 #include <map>
@@ -61,6 +62,24 @@ Texts write(Batch &batch, Texts texts = {}) {
 }
 
 } // namespace
+
+TEST_CASE("a text that is token ids is continued as it is, and ids that are none of the model's are refused") {
+    const Model model = runtime().load(test::letters({.ends = 0.5F}));
+    const std::vector<std::string> texts = prompts(2);
+    Batch batch(runtime().session(model, runtime().device("cpu")), {.slots = 2, .length = 100});
+    const uint64_t text = batch.add(texts[1]), ids = batch.add_ids(token_ids(model, texts[1]));
+    const Texts written = write(batch);
+    check_same(*written.at(ids).finished, *written.at(text).finished);
+    CHECK(!written.at(ids).finished->text.empty());
+
+    const auto tokens = static_cast<int32_t>(token_texts(model).size());
+    for (const int32_t id : std::vector<int32_t>{-1, tokens})
+        CHECK_THROWS_WITH(batch.add_ids({0, id}),
+                          contains("token 1: expected an id from 0 to " + std::to_string(tokens - 1) + ", found " +
+                                   std::to_string(id)));
+    CHECK_THROWS_WITH(batch.add_ids(std::vector<int32_t>(101)), contains("102 tokens: expected at most 100"));
+    CHECK(batch.empty());
+}
 
 TEST_CASE("more texts of unequal lengths than slots: each gets the same answer as alone") {
     const std::vector<std::string> texts = prompts(11);

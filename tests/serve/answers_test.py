@@ -52,6 +52,20 @@ class Answers(unittest.TestCase):
         self.assertEqual(body["usage"], {"prompt_tokens": 6, "completion_tokens": tokens, "total_tokens": 6 + tokens,
                                          "prompt_tokens_details": {"cached_tokens": 0}})
 
+    def test_of_token_ids_are_those_of_their_texts(self):
+        prompts = ["w3 w9", "w7"]
+        ids = [self.server.post("/tokenize", {"model": "llama", "prompt": each})[2]["tokens"] for each in prompts]
+        wanted = [each["text"] for each in self.complete(prompts)[2]["choices"]]
+        self.assertEqual([each["text"] for each in self.complete(ids)[2]["choices"]], wanted)
+        status, _, body = self.complete(ids[0])
+        self.assertEqual((status, [each["text"] for each in body["choices"]]), (200, wanted[:1]), body)
+        self.assertEqual(body["usage"]["prompt_tokens"], len(ids[0]))
+        for wrong, words in [([ids[0], [1 << 20]], "/prompt/1/0: expected an id below"), ([ids[0], []], "/prompt"),
+                             ([1] * 5000, "tokens; expected at most")]:
+            status, _, body = self.complete(wrong)
+            self.assertEqual(status, 400, body)
+            self.assertIn(words, body["error"]["message"])
+
     def test_of_g2p_are_phones(self):
         body = self.server.post("/v1/completions", {"model": "g2p", "prompt": ["hello", "vulkan"]})[2]
         self.assertEqual([each["text"] for each in body["choices"]], ["HH EH1 L OW0", "V AH1 L K AH0 N"])

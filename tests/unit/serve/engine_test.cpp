@@ -8,6 +8,7 @@
 #include "temporary_folder.hpp"
 
 #include <lamina/measure.hpp>
+#include <lamina/texts.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -65,9 +66,10 @@ template <class Work> void wait(const std::shared_ptr<Work> &work) {
     REQUIRE(work->ended());
 }
 
-std::shared_ptr<serve::Answer> answer(std::string prompt, int64_t length, Owner owner) {
+std::shared_ptr<serve::Answer> answer(const std::string &prompt, int64_t length, Owner owner) {
     auto out = std::make_shared<serve::Answer>();
-    out->prompt = std::move(prompt);
+    static const Model model = letters();
+    out->prompt = token_ids(model, prompt);
     out->options.max_length = length;
     out->owner = owner;
     return out;

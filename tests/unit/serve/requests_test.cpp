@@ -90,8 +90,8 @@ TEST_CASE("a field that is wrong, unknown or not supported is named") {
     CHECK_THAT(message_of([] { (void)completion_request("{"); }), contains("request: not JSON"));
     CHECK_THAT(message_of([] { (void)completion_request("[]"); }), contains("request: expected an object"));
     CHECK_THAT(message_of([] { (void)completion_request(R"({"prompt": "a"})"); }), contains("'model' is missing"));
-    CHECK_THAT(message_of([] { (void)completion_request(R"({"model": "m", "prompt": [1, 2]})"); }),
-               contains("/prompt/0: expected a text, found 1"));
+    CHECK_THAT(message_of([] { (void)completion_request(R"({"model": "m", "prompt": ["w1", 2]})"); }),
+               contains("/prompt/1: expected a text, found 2"));
     CHECK_THAT(message_of([] { (void)completion_request(R"({"model": "m", "prompt": []})"); }), contains("/prompt"));
 }
 
