@@ -17,17 +17,19 @@ class Made {
     Made(TensorType type, std::vector<Weight> parts, std::function<void(std::span<std::byte>)> fill)
         : type_(std::move(type)), parts_(std::move(parts)), fill_(std::move(fill)) {}
 
+    [[nodiscard]] Tensor make() const {
+        Tensor whole(type_);
+        fill_(whole.bytes());
+        for (const Weight &part : parts_) part.let_go();
+        return whole;
+    }
     [[nodiscard]] std::span<const std::byte> bytes() const {
-        std::call_once(once_, [&] {
-            Tensor whole(type_);
-            fill_(whole.bytes());
-            whole_ = std::move(whole), is_made_ = true;
-            for (const Weight &part : parts_) part.let_go();
-        });
+        std::call_once(once_, [&] { whole_ = make(), is_made_ = true; });
         return std::as_const(whole_).bytes();
     }
 
     [[nodiscard]] bool is_made() const { return is_made_; }
+    [[nodiscard]] bool is_all_of(const TensorType &type) const { return type.bytes() == type_.bytes(); }
     [[nodiscard]] const std::vector<Weight> &parts() const { return parts_; }
 
   private:
@@ -41,6 +43,13 @@ class Made {
 
 std::span<const std::byte> Weight::bytes() const {
     return made != nullptr ? made->bytes().subspan(first, type.bytes()) : stored;
+}
+
+// Rows of what is made are asked for one after the other, so all of it is kept for the next.
+Weight::Once Weight::once() const {
+    if (made == nullptr || made->is_made() || !made->is_all_of(type)) return {bytes(), owner};
+    const auto whole = std::make_shared<const Tensor>(made->make());
+    return {whole->bytes(), whole};
 }
 
 uint64_t Weight::bytes_to_copy() const { return made != nullptr && !made->is_made() ? type.bytes() : 0; }

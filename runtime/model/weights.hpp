@@ -35,6 +35,12 @@ struct Weight {
     // of experts may be larger than memory, and not all of it is used.
     static Weight made_of(TensorType type, std::vector<Weight> parts, std::function<void(std::span<std::byte>)> fill);
     [[nodiscard]] std::span<const std::byte> bytes() const;
+    // The same for whoever reads them once, such as to copy them to a device: what is made for that is not kept.
+    struct Once {
+        std::span<const std::byte> bytes;
+        std::shared_ptr<const void> owner;
+    };
+    [[nodiscard]] Once once() const;
     // What bytes() would write: nothing, unless it is made of others and has not been read.
     [[nodiscard]] uint64_t bytes_to_copy() const;
     // The same values in another shape of as many. Throws Error(input).

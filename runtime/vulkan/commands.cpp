@@ -1,8 +1,9 @@
 #include "vulkan/commands.hpp"
 
+#include "base/mapped_file.hpp"
+
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <functional>
 
 namespace lamina::vulkan {
@@ -93,54 +94,55 @@ void fill(const LogicalDevice &device, VkCommandBuffer commands, const Region &r
 
 namespace {
 
-constexpr uint64_t staging_bytes = 32ull << 20;
+constexpr uint64_t staging_bytes = 32ull << 20; // also of what leaves memory at a time
 
-// One piece of an upload in the staging buffer.
-struct Piece {
-    size_t upload;
-    uint64_t staged, at, bytes; // offset in staging; offset in the region; multiples of 16
-};
+std::span<const std::byte> part(std::span<const std::byte> data, uint64_t at, uint64_t bytes) {
+    const uint64_t begin = std::min<uint64_t>(at, data.size());
+    return data.subspan(begin, std::min<uint64_t>(bytes, data.size() - begin));
+}
 
-// Copies to staging, with zeros after the end of the data.
-void stage(const Upload &upload, const Piece &piece, std::span<std::byte> staging) {
-    std::byte *const to = staging.data() + piece.staged;
-    const uint64_t size = upload.data.size();
-    const uint64_t real = piece.at < size ? std::min(piece.bytes, size - piece.at) : 0;
-    if (real != 0) std::memcpy(to, upload.data.data() + piece.at, static_cast<size_t>(real));
-    std::memset(to + real, 0, static_cast<size_t>(piece.bytes - real));
+// Zeros follow the data.
+void write(std::span<const std::byte> data, std::span<std::byte> to) {
+    std::ranges::fill(std::ranges::copy(data, to.begin()).out, to.end(), std::byte{0});
+    if (mapping_of(data) != nullptr) let_go(data);
 }
 
 } // namespace
 
+Uploader::Uploader(std::shared_ptr<LogicalDevice> device, uint64_t total) : device_(std::move(device)), total_(total) {}
+
+void Uploader::add(std::span<const std::byte> data, const Region &to) {
+    const std::span<std::byte> mapped = to.buffer->mapped();
+    if (mapped.empty() && !staging_) staging_.emplace(device_, std::min(total_, staging_bytes), Buffer::Place::staging);
+    for (uint64_t at = 0, bytes = 0; at < to.bytes; at += bytes) {
+        const std::span<std::byte> room =
+            mapped.empty() ? staging_->mapped().subspan(filled_) : mapped.subspan(to.offset + at);
+        bytes = std::min<uint64_t>({to.bytes - at, staging_bytes, room.size()});
+        write(part(data, at, bytes), room.first(bytes));
+        if (!mapped.empty()) continue;
+        pieces_.push_back({{to.buffer, to.offset + at, bytes}, filled_});
+        filled_ += bytes;
+        if (filled_ == staging_->bytes()) finish();
+    }
+}
+
+void Uploader::finish() {
+    if (pieces_.empty()) return;
+    CommandPool(device_).run_once([&](VkCommandBuffer commands) {
+        for (const Piece &p : pieces_)
+            copy(*device_, commands, *staging_, p.staged, *p.to.buffer, p.to.offset, p.to.bytes);
+        place(*device_, commands, after_upload);
+    });
+    pieces_.clear();
+    filled_ = 0;
+}
+
 void upload(const std::shared_ptr<LogicalDevice> &device, std::span<const Upload> uploads) {
     uint64_t total = 0;
     for (const Upload &u : uploads) total += u.to.bytes;
-    if (total == 0) return;
-    const Buffer staging(device, std::min(total, staging_bytes), Buffer::Place::staging);
-    CommandPool pool(device);
-    std::vector<Piece> pieces;
-    uint64_t filled = 0;
-    const auto flush = [&] {
-        pool.run_once([&](VkCommandBuffer commands) {
-            for (const Piece &p : pieces) {
-                const Region &to = uploads[p.upload].to;
-                copy(*device, commands, staging, p.staged, *to.buffer, to.offset + p.at, p.bytes);
-            }
-            place(*device, commands, after_upload);
-        });
-        pieces.clear();
-        filled = 0;
-    };
-    for (size_t i = 0; i < uploads.size(); ++i)
-        for (uint64_t at = 0; at < uploads[i].to.bytes;) {
-            const Piece piece{i, filled, at, std::min(uploads[i].to.bytes - at, staging.bytes() - filled)};
-            stage(uploads[i], piece, staging.mapped());
-            pieces.push_back(piece);
-            at += piece.bytes;
-            filled += piece.bytes;
-            if (filled == staging.bytes()) flush();
-        }
-    if (!pieces.empty()) flush();
+    Uploader uploader(device, total);
+    for (const Upload &u : uploads) uploader.add(u.data, u.to);
+    uploader.finish();
 }
 
 } // namespace lamina::vulkan

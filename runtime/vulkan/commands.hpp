@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lamina::vulkan {
 
@@ -64,7 +66,29 @@ void copy(const LogicalDevice &device, VkCommandBuffer commands, const Buffer &f
 // Fills whole words; offset and bytes are multiples of four.
 void fill(const LogicalDevice &device, VkCommandBuffer commands, const Region &region, uint32_t word);
 
-// Copies `data` to its regions through a staging buffer of bounded size, and pads with zeros. Waits.
+// Copies data to regions and pads it with zeros: in place where the host reaches them, else through a staging buffer of
+// bounded size. Nothing may be running that uses the regions.
+class Uploader {
+  public:
+    // For regions of `total` bytes.
+    Uploader(std::shared_ptr<LogicalDevice> device, uint64_t total);
+
+    // The data may go afterwards, but it arrives with finish(). What of it is mapped from a file leaves memory.
+    void add(std::span<const std::byte> data, const Region &to); // at least as large
+    void finish();
+
+  private:
+    struct Piece { // in the staging buffer
+        Region to;
+        uint64_t staged;
+    };
+
+    std::shared_ptr<LogicalDevice> device_;
+    uint64_t total_, filled_ = 0; // bytes
+    std::optional<Buffer> staging_;
+    std::vector<Piece> pieces_;
+};
+
 struct Upload {
     std::span<const std::byte> data;
     Region to; // at least as large

@@ -31,15 +31,28 @@ std::optional<MemoryType> find_type(const VkPhysicalDeviceMemoryProperties &memo
     return best;
 }
 
+constexpr VkMemoryPropertyFlags mappable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+
+// Where the device and the host share memory, one copy of the weights is enough: the host writes it in place.
+std::optional<MemoryType> find_device_type(const PhysicalDevice &device, uint32_t allowed) {
+    const auto fastest = find_type(device.memory, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    if (!device.shares_memory()) return fastest;
+    const auto shared = find_type(device.memory, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | mappable);
+    return shared && shared->heap == fastest->heap ? shared : fastest;
+}
+
 // Vulkan guarantees a type with DEVICE_LOCAL and one with HOST_VISIBLE and HOST_COHERENT for every buffer.
-MemoryType choose_type(const VkPhysicalDeviceMemoryProperties &memory, uint32_t allowed, Buffer::Place place) {
-    constexpr VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+MemoryType choose_type(const PhysicalDevice &device, uint32_t allowed, Buffer::Place place) {
     auto type = place == Buffer::Place::device
-                    ? find_type(memory, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)
-                    : find_type(memory, allowed, mapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
-    if (!type) type = find_type(memory, allowed, place == Buffer::Place::device ? 0 : mapped);
+                    ? find_device_type(device, allowed)
+                    : find_type(device.memory, allowed, mappable | VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+    if (!type) type = find_type(device.memory, allowed, place == Buffer::Place::device ? 0 : mappable);
     if (!type) throw Error(ErrorCode::memory, "the device has no memory type for a storage buffer");
     return *type;
+}
+
+bool is_mappable(const PhysicalDevice &device, const MemoryType &type) {
+    return (device.memory.memoryTypes[type.index].propertyFlags & mappable) == mappable;
 }
 
 VkBufferCreateInfo buffer_info(uint64_t bytes) {
@@ -64,7 +77,7 @@ void check_fit(const LogicalDevice &device, std::span<const MemoryRequest> reque
     for (const MemoryRequest &r : requests)
         if (r.bytes > most - 16)
             too_large(device, requests, purpose, "one allocation there holds at most " + binary_size(most));
-    const MemoryType type = choose_type(device.physical().memory, UINT32_MAX, Buffer::Place::device);
+    const MemoryType type = choose_type(device.physical(), UINT32_MAX, Buffer::Place::device);
     const uint64_t have = device.free_bytes(type.heap);
     if (plan::total_bytes(requests) > have) too_large(device, requests, purpose, binary_size(have) + " are free");
 }
@@ -81,7 +94,7 @@ Buffer::Buffer(std::shared_ptr<LogicalDevice> device, uint64_t bytes, Place plac
 
     VkMemoryRequirements needs{};
     vk.vkGetBufferMemoryRequirements(device_->handle(), buffer, &needs);
-    const MemoryType type = choose_type(device_->physical().memory, needs.memoryTypeBits, place);
+    const MemoryType type = choose_type(device_->physical(), needs.memoryTypeBits, place);
     VkMemoryAllocateInfo allocation{};
     allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
     allocation.allocationSize = needs.size;
@@ -94,9 +107,10 @@ Buffer::Buffer(std::shared_ptr<LogicalDevice> device, uint64_t bytes, Place plac
                                            binary_size(device_->free_bytes(type.heap)) + " are free there");
     memory_ = device_->own(memory, vk.vkFreeMemory);
     check(vk.vkBindBufferMemory(device_->handle(), buffer, memory, 0), "binding a buffer to its memory");
-    if (place == Place::staging) {
+    const PhysicalDevice &physical = device_->physical();
+    if (place == Place::staging || (physical.shares_memory() && is_mappable(physical, type))) {
         void *data = nullptr;
-        check(vk.vkMapMemory(device_->handle(), memory, 0, VK_WHOLE_SIZE, 0, &data), "mapping a staging buffer");
+        check(vk.vkMapMemory(device_->handle(), memory, 0, VK_WHOLE_SIZE, 0, &data), "mapping a buffer");
         mapped_ = static_cast<std::byte *>(data);
     }
 }
@@ -104,7 +118,7 @@ Buffer::Buffer(std::shared_ptr<LogicalDevice> device, uint64_t bytes, Place plac
 Buffer::~Buffer() = default;
 
 uint64_t free_bytes(const LogicalDevice &device) {
-    return device.free_bytes(choose_type(device.physical().memory, UINT32_MAX, Buffer::Place::device).heap);
+    return device.free_bytes(choose_type(device.physical(), UINT32_MAX, Buffer::Place::device).heap);
 }
 
 uint64_t region_align(const LogicalDevice &device) {

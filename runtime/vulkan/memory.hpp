@@ -18,7 +18,7 @@ using plan::MemoryRequest, plan::padded;
 class Buffer {
   public:
     enum class Place {
-        device, // fastest for kernels; the host uses a staging buffer to reach it
+        device, // fastest for kernels; mapped if the device shares the host's memory, else reached by a staging buffer
         staging // mapped for the host; cached if possible, since results are read from it
     };
     // Throws Error(memory).
@@ -29,8 +29,10 @@ class Buffer {
 
     [[nodiscard]] VkBuffer handle() const { return buffer_.get(); }
     [[nodiscard]] uint64_t bytes() const { return bytes_; }
-    // Only for staging buffers. The memory is coherent, so no flush is needed.
-    [[nodiscard]] std::span<std::byte> mapped() const { return {mapped_, static_cast<size_t>(bytes_)}; }
+    // What the host may write; empty if it cannot. The memory is coherent, so no flush is needed.
+    [[nodiscard]] std::span<std::byte> mapped() const {
+        return {mapped_, mapped_ != nullptr ? static_cast<size_t>(bytes_) : 0};
+    }
 
   private:
     std::shared_ptr<LogicalDevice> device_;

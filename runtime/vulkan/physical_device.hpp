@@ -23,6 +23,8 @@ struct PhysicalDevice {
     std::set<std::string, std::less<>> extensions; // supported by the device
 
     [[nodiscard]] bool offers(const char *extension) const { return extensions.contains(extension); }
+    // With the host, as far as a memory type says so.
+    [[nodiscard]] bool shares_memory() const { return info.kind != DeviceInfo::Kind::discrete; }
 };
 
 // Describes the device as number `index`. A device that cannot run Lamina is described too: info.unusable says why.

@@ -1,5 +1,7 @@
 #include "vulkan/residents.hpp"
 
+#include "plan/memory_need.hpp"
+
 namespace lamina::vulkan {
 
 namespace {
@@ -26,7 +28,7 @@ Residents::Residents(std::shared_ptr<LogicalDevice> device, model::Weights weigh
 std::map<std::string, Region> Residents::weights(const std::set<std::string> &names, uint64_t guard) {
     std::map<std::string, Region> out;
     std::vector<MemoryRequest> requests;
-    std::vector<std::span<const std::byte>> data;
+    std::vector<const model::Weight *> stored;
     std::vector<Region *> missing;
     for (const std::string &name : names) {
         Region &region = out[name];
@@ -37,17 +39,18 @@ std::map<std::string, Region> Residents::weights(const std::set<std::string> &na
         if (entry == file_.entries().end())
             throw Error(ErrorCode::input, file_.file().string() + " has no tensor '" + name + "'");
         requests.push_back({"'" + name + "'", padded(entry->second.type.bytes()) + guard});
-        data.push_back(entry->second.bytes());
+        stored.push_back(&entry->second);
         missing.push_back(&region);
     }
     if (requests.empty()) return out;
     const std::vector<Region> regions = allocate(device_, requests, "the weights");
-    std::vector<Upload> uploads;
+    Uploader uploader(device_, plan::total_bytes(requests));
     for (size_t i = 0; i < regions.size(); ++i) {
         *missing[i] = {regions[i].buffer, regions[i].offset, regions[i].bytes - guard};
-        uploads.push_back({data[i], *missing[i]});
+        uploader.add(stored[i]->once().bytes, *missing[i]);
     }
-    upload(device_, uploads);
+    uploader.finish();
+    file_.let_go(); // pages that two weights share
     file_.expect_whole();
     for (const auto &[name, region] : out) {
         Place &place = weights_[name];

@@ -1,10 +1,14 @@
 // Device memory: requests that do not fit are refused before anything is allocated, and uploads arrive bit for bit.
 #include "drivers.hpp"
+#include "temporary_folder.hpp"
 
+#include "base/mapped_file.hpp"
+#include "base/peak_memory.hpp"
 #include "vulkan/commands.hpp"
+#include "vulkan/residents.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <fstream>
 #include <functional>
 
 using namespace lamina;
@@ -12,13 +16,17 @@ using namespace lamina::vulkan;
 
 namespace {
 
-// Runs `body` on every usable device and expects no validation messages.
+// Runs `body` on every usable device, as it is and as if it had memory of its own, and expects no validation messages.
 void on_every_device(const std::function<void(const std::shared_ptr<LogicalDevice> &)> &body) {
     const auto instance = test::validated_instance();
     if (instance == nullptr) return;
     for (const uint32_t index : test::usable_devices(*instance)) {
         CAPTURE(instance->devices()[index].name);
-        body(std::make_shared<LogicalDevice>(instance, instance->physical_devices()[index]));
+        PhysicalDevice physical = instance->physical_devices()[index];
+        body(std::make_shared<LogicalDevice>(instance, physical));
+        if (!physical.shares_memory()) continue;
+        physical.info.kind = DeviceInfo::Kind::discrete;
+        body(std::make_shared<LogicalDevice>(instance, physical));
     }
     CHECK(test::messages_of(*instance) == "");
 }
@@ -103,6 +111,35 @@ TEST_CASE("memory: an upload of any size arrives bit for bit, with zeros in its 
             expected.resize(regions[i].bytes);
             CHECK((read(device, regions[i]) == expected));
         }
+    });
+}
+
+TEST_CASE("memory: weights are in memory once where the device shares it, and what was read of their file leaves it") {
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "weights";
+    constexpr size_t bytes = 192u << 20;
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(pattern(bytes).data()), bytes);
+    on_every_device([&](const auto &device) {
+        if (!device->physical().shares_memory()) return;
+        const MappedFile file = MappedFile::open(path);
+        model::Weights weights(path);
+        const TensorType type{DType::f32, {bytes / 2 / sizeof(float)}};
+        weights.add("stored", {type, file.bytes.first(bytes / 2), file.owner});
+        const model::Weight part{type, file.bytes.last(bytes / 2), file.owner};
+        weights.add("made", model::Weight::made_of(type, {part}, [part](std::span<std::byte> out) {
+                        std::ranges::copy(part.bytes(), out.begin());
+                    }));
+        Residents residents(device, weights);
+        const auto now = [] { // the test sees nothing where a system cannot reset it
+            reset_peak_memory();
+            return peak_memory();
+        };
+        const uint64_t before = now();
+        const auto regions = residents.weights({"stored", "made"});
+        const uint64_t most = peak_memory(), after = now();
+        CHECK((read(device, regions.at("stored")) == std::vector(file.bytes.begin(), file.bytes.begin() + bytes / 2)));
+        CHECK(after - before < bytes + (bytes >> 4));
+        CHECK(most - before < 2 * bytes + (bytes >> 4)); // while one of them was made
     });
 }
 
