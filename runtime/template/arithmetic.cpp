@@ -26,15 +26,6 @@ int64_t floor_remainder(Run &run, int64_t a, int64_t b) {
     return out != 0 && (out < 0) != (b < 0) ? out + b : out;
 }
 
-int64_t power(Run &run, int64_t base, int64_t exponent) {
-    if (base == 0 || base == 1) return exponent == 0 ? 1 : base;
-    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-    int64_t out = 1;
-    for (int64_t i = 0; i < exponent; ++i) // ends within 63 rounds
-        if (__builtin_mul_overflow(out, base, &out)) too_large(run);
-    return out;
-}
-
 Value of_integers(Run &run, std::string_view symbol, int64_t a, int64_t b) {
     int64_t out = 0;
     bool overflows = false;
@@ -43,7 +34,6 @@ Value of_integers(Run &run, std::string_view symbol, int64_t a, int64_t b) {
     if (symbol == "*") overflows = __builtin_mul_overflow(a, b, &out);
     if (symbol == "//") out = floor_quotient(run, a, b);
     if (symbol == "%") out = floor_remainder(run, a, b);
-    if (symbol == "**") out = power(run, a, b);
     if (overflows) too_large(run);
     return out;
 }
@@ -61,19 +51,10 @@ double floor_quotient(double a, double b) {
     return quotient - whole > 0.5 ? whole + 1 : whole;
 }
 
-double power(Run &run, double base, double exponent) {
-    if (base == 0 && exponent < 0) by_zero(run);
-    const double out = std::pow(base, exponent);
-    if (std::isnan(out) && !std::isnan(base) && !std::isnan(exponent)) run.fail("the result is not a real number");
-    if (std::isinf(out) && !std::isinf(base) && !std::isinf(exponent)) run.fail("the result is too large");
-    return out;
-}
-
 Value of_reals(Run &run, std::string_view symbol, double a, double b) {
     if (symbol == "+") return a + b;
     if (symbol == "-") return a - b;
     if (symbol == "*") return a * b;
-    if (symbol == "**") return power(run, a, b);
     if (b == 0) by_zero(run);
     if (symbol == "/") return a / b;
     return symbol == "//" ? floor_quotient(a, b) : floor_remainder(a, b);
@@ -83,8 +64,7 @@ Value of_reals(Run &run, std::string_view symbol, double a, double b) {
 
 Value number_arithmetic(Run &run, std::string_view symbol, const Value &left, const Value &right) {
     const auto a = left.integer(), b = right.integer();
-    const bool gives_real = symbol == "/" || (symbol == "**" && b && *b < 0);
-    if (a && b && !gives_real) return of_integers(run, symbol, *a, *b);
+    if (a && b && symbol != "/") return of_integers(run, symbol, *a, *b);
     return of_reals(run, symbol, left.number(), right.number());
 }
 
@@ -98,21 +78,6 @@ std::string text_of_real(double value) {
     const std::string out(digits.data(),
                           std::to_chars(digits.data(), digits.data() + digits.size(), value, format).ptr);
     return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
-}
-
-double rounded(double value, int64_t digits) {
-    if (!std::isfinite(value) || digits > 330) return value;
-    if (digits < -330) return std::copysign(0.0, value);
-    if (digits < 0) {
-        const double unit = std::pow(10.0, static_cast<double>(-digits));
-        return std::nearbyint(value / unit) * unit;
-    }
-    // printf rounds the exact value: the double 2.675 is a little less than that, so it becomes 2.67.
-    std::array<char, 700> text{};
-    const int length = std::snprintf(text.data(), text.size(), "%.*f", static_cast<int>(digits), value);
-    double out = value;
-    std::from_chars(text.data(), text.data() + length, out);
-    return out;
 }
 
 } // namespace lamina::jinja

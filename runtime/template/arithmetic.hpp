@@ -14,7 +14,4 @@ namespace lamina::jinja {
 // Python's repr(): the shortest text that reads back as the same double.
 [[nodiscard]] std::string text_of_real(double value);
 
-// Python's round(): ties go to even. digits < 0: to tens, hundreds, ...
-[[nodiscard]] double rounded(double value, int64_t digits);
-
 } // namespace lamina::jinja

@@ -73,24 +73,6 @@ std::vector<std::string_view> split_at_spaces(std::string_view text, int64_t mos
     return out;
 }
 
-std::vector<std::string_view> split_at_spaces_from_right(std::string_view text, int64_t most) {
-    std::vector<std::string_view> out;
-    text = strip(text, Side::right);
-    while (!text.empty()) {
-        if (most >= 0 && static_cast<int64_t>(out.size()) == most) {
-            out.push_back(text);
-            break;
-        }
-        size_t begin = text.size();
-        while (begin > 0 && !is_space(character_before(text, begin).code))
-            begin -= character_before(text, begin).length;
-        out.push_back(text.substr(begin));
-        text = strip(text.substr(0, begin), Side::right);
-    }
-    std::reverse(out.begin(), out.end());
-    return out;
-}
-
 } // namespace
 
 bool is_space(char32_t code) {
@@ -106,9 +88,6 @@ bool is_printable(char32_t code) {
            category < UTF8PROC_CATEGORY_ZS; // the categories from ZS on are separators and controls
 }
 
-bool is_digit(char32_t code) { return category_of(code) == UTF8PROC_CATEGORY_ND; }
-bool is_upper(char32_t code) { return category_of(code) == UTF8PROC_CATEGORY_LU; }
-bool is_lower(char32_t code) { return category_of(code) == UTF8PROC_CATEGORY_LL; }
 bool is_letter(char32_t code) {
     const utf8proc_category_t category = category_of(code);
     return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
@@ -191,22 +170,7 @@ std::vector<std::string_view> split(std::string_view text, const std::string *se
     return out;
 }
 
-std::vector<std::string_view> split_from_right(std::string_view text, const std::string *separator, int64_t most) {
-    if (separator == nullptr) return split_at_spaces_from_right(text, most);
-    std::vector<std::string_view> out;
-    size_t end = text.size();
-    while (most < 0 || static_cast<int64_t>(out.size()) < most) {
-        const size_t found = text.substr(0, end).rfind(*separator);
-        if (found == std::string_view::npos) break;
-        out.push_back(text.substr(found + separator->size(), end - found - separator->size()));
-        end = found;
-    }
-    out.push_back(text.substr(0, end));
-    std::reverse(out.begin(), out.end());
-    return out;
-}
-
-std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends) {
+std::vector<std::string_view> lines_of(std::string_view text) {
     std::vector<std::string_view> out;
     for (size_t at = 0; at < text.size();) {
         size_t end = at;
@@ -214,7 +178,7 @@ std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends) {
         size_t next = end;
         if (next < text.size()) next += character_at(text, next).length;
         if (end < text.size() && text[end] == '\r' && next < text.size() && text[next] == '\n') ++next;
-        out.push_back(text.substr(at, (keep_ends ? next : end) - at));
+        out.push_back(text.substr(at, end - at));
         at = next;
     }
     return out;

@@ -13,7 +13,6 @@ namespace lamina::jinja {
 
 [[nodiscard]] bool is_space(char32_t code);     // str.isspace()
 [[nodiscard]] bool is_printable(char32_t code); // str.isprintable()
-[[nodiscard]] bool is_digit(char32_t code);     // str.isdigit(), for decimal digits only
 
 // The end of the white space that begins at text[at].
 [[nodiscard]] size_t end_of_space(std::string_view text, size_t at);
@@ -29,8 +28,6 @@ enum class Side { left, right, both };
 [[nodiscard]] std::string title_case(std::string_view text);  // the same for each run of letters
 // Jinja's filter title: words begin after white space, hyphens and opening brackets.
 [[nodiscard]] std::string words_capitalized(std::string_view text);
-[[nodiscard]] bool is_upper(char32_t code);
-[[nodiscard]] bool is_lower(char32_t code);
 [[nodiscard]] bool is_letter(char32_t code);
 
 // The offset of the first `part` at or after `from`; npos: none. Takes linear time for any input.
@@ -40,10 +37,9 @@ enum class Side { left, right, both };
 void append_hex(std::string &out, char32_t code, int digits);
 
 // ---- Splitting; the results are views into `text` ----
-// Python's text.split(separator, most) and rsplit. separator null: runs of white space. most < 0: no limit.
+// Python's text.split(separator, most). separator null: runs of white space. most < 0: no limit.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, const std::string *separator, int64_t most);
-[[nodiscard]] std::vector<std::string_view> split_from_right(std::string_view text, const std::string *separator,
-                                                             int64_t most);
-[[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends);
+// The same as text.splitlines().
+[[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 
 } // namespace lamina::jinja

@@ -28,37 +28,16 @@ Value method_get(const Passed &passed) {
     return member != nullptr ? *member : passed.has(1) ? passed[1] : Value(nullptr);
 }
 
-Value method_copy(const Passed &passed) { return passed.value; }
-
-const std::vector<Value> &items(const Passed &passed) { return passed.value.sequence()->items; }
-
-Value method_index_of(const Passed &passed) {
-    const auto found =
-        std::ranges::find_if(items(passed), [&](const Value &each) { return are_equal(passed.run, each, passed[0]); });
-    if (found == items(passed).end())
-        passed.run.fail(passed[0].description() + " is not in " + passed.value.description());
-    return static_cast<int64_t>(found - items(passed).begin());
-}
-
-Value method_count_of(const Passed &passed) {
-    return static_cast<int64_t>(std::ranges::count_if(
-        items(passed), [&](const Value &each) { return are_equal(passed.run, each, passed[0]); }));
-}
-
 } // namespace
 
 Builtins collection_methods(const Value &value) {
     static constexpr Builtin of_dict[] = {
-        {"copy", "", method_copy},
         {"get", "key default?", method_get},
         {"items", "", method_view<item_of_member>},
         {"keys", "", method_view<key_of_member>},
         {"values", "", method_view<value_of_member>},
     };
-    static constexpr Builtin of_list[] = {{"count", "value", method_count_of}, {"index", "value", method_index_of}};
-    if (value.dict() != nullptr) return of_dict;
-    const Sequence *sequence = value.sequence();
-    return sequence != nullptr && sequence->kind != Sequence::Kind::view ? Builtins(of_list) : Builtins();
+    return value.dict() != nullptr ? Builtins(of_dict) : Builtins();
 }
 
 } // namespace lamina::jinja

@@ -21,9 +21,9 @@ struct Operators {
     bool are_names;
     std::array<std::string_view, 4> symbols;
 };
-constexpr std::array<Operators, 5> levels{
-    {{true, {"or"}}, {true, {"and"}}, {false, {"+", "-"}}, {false, {"*", "/", "//", "%"}}, {false, {"**"}}}};
-constexpr size_t level_of_and = 1, level_of_sum = 2, level_of_product = 3, level_of_power = 4;
+constexpr std::array<Operators, 4> levels{
+    {{true, {"or"}}, {true, {"and"}}, {false, {"+", "-"}}, {false, {"*", "/", "//", "%"}}}};
+constexpr size_t level_of_and = 1, level_of_sum = 2, level_of_product = 3;
 
 } // namespace
 
@@ -58,10 +58,10 @@ ExpressionPtr ExpressionParser::tuple(bool conditional) {
 
 ExpressionPtr ExpressionParser::level(size_t index) {
     const auto operand = [&] {
-        return index == level_of_and     ? negation()
-               : index == level_of_sum   ? concatenation()
-               : index == level_of_power ? unary(true)
-                                         : level(index + 1);
+        return index == level_of_and       ? negation()
+               : index == level_of_sum     ? concatenation()
+               : index == level_of_product ? unary(true)
+                                           : level(index + 1);
     };
     const auto &[are_names, symbols] = levels[index];
     ExpressionPtr out = operand();

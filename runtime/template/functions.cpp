@@ -48,8 +48,6 @@ std::vector<Dict::Member> members_passed(const Passed &passed) {
     return out;
 }
 
-Value function_dict(const Passed &passed) { return passed.run.dict(members_passed(passed)); }
-
 Value function_namespace(const Passed &passed) {
     auto *out = passed.run.object<Namespace>();
     for (auto &[name, value] : members_passed(passed)) out->set(name, std::move(value));
@@ -75,7 +73,6 @@ Value function_strftime_now(const Passed &passed) {
 
 Builtins functions() {
     static constexpr Builtin table[] = {
-        {"dict", "*", function_dict},
         {"namespace", "*", function_namespace},
         {"raise_exception", "message", function_raise_exception},
         {"range", "start stop? step?", function_range},

@@ -91,14 +91,6 @@ template <bool Greatest> Value filter_extreme(const Passed &passed) {
     return best ? best->value : run.undefined("there is no item to choose");
 }
 
-Value filter_sum(const Passed &passed) {
-    Run &run = passed.run;
-    Value out = passed.has(1) ? passed[1] : Value(int64_t{0});
-    for (const Value &each : items_of(run, passed.value))
-        out = arithmetic(run, "+", out, passed.has(0) ? item_at_path(run, each, passed[0]) : each);
-    return out;
-}
-
 Value filter_first(const Passed &passed) {
     Run &run = passed.run;
     const auto none = [&] { return run.undefined("there is no first item"); };
@@ -116,13 +108,6 @@ Value filter_last(const Passed &passed) {
 }
 
 Value filter_list(const Passed &passed) { return passed.run.list(items_of(passed.run, passed.value).all()); }
-
-Value filter_reverse(const Passed &passed) {
-    Run &run = passed.run;
-    if (passed.value.text() != nullptr) return slice_of(run, passed.value, nullptr, nullptr, Value(int64_t{-1}));
-    const Items items = items_of(run, passed.value);
-    return stream(run, {items.all().rbegin(), items.all().rend()});
-}
 
 Value filter_join(const Passed &passed) {
     Run &run = passed.run;
@@ -173,9 +158,7 @@ Builtins list_filters() {
         {"list", "", filter_list},
         {"max", "case_sensitive? attribute?", filter_extreme<true>},
         {"min", "case_sensitive? attribute?", filter_extreme<false>},
-        {"reverse", "", filter_reverse},
         {"sort", "reverse? case_sensitive? attribute?", filter_sort},
-        {"sum", "attribute? start?", filter_sum},
         {"unique", "case_sensitive? attribute?", filter_unique},
     };
     return table;

@@ -1,5 +1,4 @@
-// Filters that return numbers, and the filters default and attr.
-#include "template/access.hpp"
+// The filters int and default.
 #include "template/arithmetic.hpp"
 #include "template/builtins.hpp"
 #include "template/characters.hpp"
@@ -60,35 +59,6 @@ Value filter_int(const Passed &passed) {
     return passed.has(0) ? passed[0] : Value(int64_t{0});
 }
 
-Value filter_float(const Passed &passed) {
-    const auto real = real_of_value(passed.run, passed.value);
-    return real ? Value(*real) : passed.has(0) ? passed[0] : Value(0.0);
-}
-
-Value filter_round(const Passed &passed) {
-    Run &run = passed.run;
-    const int64_t digits = std::clamp<int64_t>(passed.integer(0, 0), -300, 300); // beyond, the power of ten overflows
-    const std::string method = passed.has(1) ? passed.text(1) : "common";
-    if (!passed.value.is_number()) run.fail("round: expected a number, found " + passed.value.description());
-    if (method != "common" && method != "ceil" && method != "floor")
-        run.fail("round: expected 'common', 'ceil' or 'floor', found " + passed[1].description());
-    const double value = passed.value.number();
-    if (method == "common") {
-        if (passed.value.integer() && digits >= 0) return *passed.value.integer();
-        const double out = rounded(value, digits);
-        return passed.value.integer() ? whole_part(run, out) : Value(out);
-    }
-    const double unit = std::pow(10.0, static_cast<double>(digits)), scaled = value * unit;
-    return (method == "ceil" ? std::ceil(scaled) + 0.0 : std::floor(scaled)) / unit; // no -0.0
-}
-
-Value filter_abs(const Passed &passed) {
-    if (!passed.value.is_number()) passed.run.fail("abs: expected a number, found " + passed.value.description());
-    if (const double *real = passed.value.real()) return std::abs(*real);
-    const int64_t whole = *passed.value.integer();
-    return whole < 0 ? number_arithmetic(passed.run, "-", Value(int64_t{0}), whole) : Value(whole);
-}
-
 // default(value, true) also replaces values that are false.
 Value filter_default(const Passed &passed) {
     const bool is_missing = passed.value.is_undefined() || (passed.truth(1, false) && !passed.value.truth());
@@ -96,25 +66,13 @@ Value filter_default(const Passed &passed) {
     return passed.has(0) ? passed[0] : passed.run.text("");
 }
 
-Value filter_attr(const Passed &passed) {
-    const std::string &name = passed.text(0);
-    if (passed.value.dict() != nullptr && find_method(passed.value, name) == nullptr)
-        return passed.run.undefined("a dict has no attribute " +
-                                    in_quotes(name)); // members do not count as attributes here
-    return attribute_of(passed.run, passed.value, name);
-}
-
 } // namespace
 
 Builtins number_filters() {
     static constexpr Builtin table[] = {
-        {"abs", "", filter_abs},
-        {"attr", "name", filter_attr},
         {"d", "default_value? boolean?", filter_default},
         {"default", "default_value? boolean?", filter_default},
-        {"float", "default?", filter_float},
         {"int", "default? base?", filter_int},
-        {"round", "precision? method?", filter_round},
     };
     return table;
 }

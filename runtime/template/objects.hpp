@@ -41,17 +41,12 @@ class LoopObject final : public Object {
     explicit LoopObject(Items items) : items_(std::move(items)) {}
     [[nodiscard]] const char *kind() const override { return "a loop"; }
     [[nodiscard]] std::optional<Value> attribute(Run &run, std::string_view name) override;
-    [[nodiscard]] Value call(Run &run, const Arguments &arguments) override;
     void go_to(size_t index) { index_ = index; }
     [[nodiscard]] const Value &item() const { return items_[index_]; }
-
-    [[nodiscard]] Value cycle(Run &run, const Arguments &arguments) const; // loop.cycle('odd', 'even')
-    [[nodiscard]] bool changed(Run &run, const Arguments &arguments);      // loop.changed(message.role)
 
   private:
     Items items_;
     size_t index_ = 0;
-    std::optional<std::vector<Value>> last_changed_;
 };
 
 } // namespace lamina::jinja

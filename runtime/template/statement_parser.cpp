@@ -97,9 +97,7 @@ class StatementParser {
             {"break", &StatementParser::end_of_loop},
             {"continue", &StatementParser::next_round},
             {"macro", &StatementParser::macro},
-            {"call", &StatementParser::call_block},
             {"filter", &StatementParser::filter_block},
-            {"with", &StatementParser::with},
             {"generation", &StatementParser::generation},
         };
         const Token &name = reader_.expect(Kind::name, "the name of a tag");
@@ -208,18 +206,6 @@ class StatementParser {
         return out;
     }
 
-    std::unique_ptr<Statement> call_block(size_t place) {
-        auto out = made<CallBlock>(place);
-        out->caller.name = "caller";
-        if (reader_.is_symbol("(")) parameters(out->caller.parameters);
-        ExpressionPtr callee = expressions_.expression();
-        if (dynamic_cast<const Call *>(callee.get()) == nullptr)
-            reader_.fail(callee->place, "expected a call: NAME(...)");
-        out->callee.reset(static_cast<const Call *>(callee.release()));
-        out->caller.body = macro_body("endcall");
-        return out;
-    }
-
     std::unique_ptr<Statement> filter_block(size_t place) {
         auto out = made<FilterBlock>(place);
         out->filter = expressions_.filters_of_block();
@@ -227,20 +213,8 @@ class StatementParser {
         return out;
     }
 
-    std::unique_ptr<Statement> with(size_t place) {
-        auto out = made<With>(place);
-        while (!reader_.is(Kind::tag_end)) {
-            if (!out->variables.empty()) reader_.expect_symbol(",");
-            std::string name = reader_.expect(Kind::name, "a name").text;
-            reader_.expect_symbol("=");
-            out->variables.emplace_back(std::move(name), expressions_.expression());
-        }
-        out->body = body("endwith");
-        return out;
-    }
-
     std::unique_ptr<Statement> generation(size_t place) {
-        auto out = made<With>(place);
+        auto out = made<Generation>(place);
         out->body = macro_body("endgeneration");
         return out;
     }

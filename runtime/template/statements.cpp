@@ -97,13 +97,6 @@ Flow Macro::render(Run &run) const {
     return Flow::on;
 }
 
-Flow CallBlock::render(Run &run) const {
-    Arguments passed;
-    passed.named.emplace_back("caller", run.object<MacroObject>(caller, run.scope()));
-    write_value(run, callee->call(run, passed));
-    return Flow::on;
-}
-
 Flow FilterBlock::render(Run &run) const {
     Flow flow = Flow::on;
     const Value written =
@@ -112,14 +105,8 @@ Flow FilterBlock::render(Run &run) const {
     return flow;
 }
 
-Flow With::render(Run &run) const {
-    return run.in_scope(run.scope(), [&] {
-        // The values are evaluated first, so they do not see each other.
-        std::vector<Value> values;
-        for (const auto &[name, value] : variables) values.push_back(run.value(*value));
-        for (size_t i = 0; i < values.size(); ++i) run.set(variables[i].first, std::move(values[i]));
-        return run.render(body);
-    });
+Flow Generation::render(Run &run) const {
+    return run.in_scope(run.scope(), [&] { return run.render(body); });
 }
 
 } // namespace lamina::jinja

@@ -208,7 +208,7 @@ struct Parameter {
     ExpressionPtr fallback; // optional
 };
 
-// What {% macro %} and {% call %} define.
+// What {% macro %} defines.
 struct MacroDefinition {
     std::string name;
     std::vector<Parameter> parameters;
@@ -220,13 +220,6 @@ struct Macro final : Statement {
     Flow render(Run &run) const override;
 };
 
-// {% call(parameters) callee(...) %} body {% endcall %}: the callee may call caller(...).
-struct CallBlock final : Statement {
-    MacroDefinition caller;
-    std::unique_ptr<const Call> callee;
-    Flow render(Run &run) const override;
-};
-
 // {% filter name %} body {% endfilter %}
 struct FilterBlock final : Statement {
     std::unique_ptr<const FilterCall> filter;
@@ -234,9 +227,8 @@ struct FilterBlock final : Statement {
     Flow render(Run &run) const override;
 };
 
-// {% with name = value %} body {% endwith %}, and {% generation %}, which marks the text that a model is trained on.
-struct With final : Statement {
-    std::vector<std::pair<std::string, ExpressionPtr>> variables;
+// {% generation %} body {% endgeneration %}, which marks the text that a model is trained on.
+struct Generation final : Statement {
     Block body;
     Flow render(Run &run) const override;
 };

@@ -39,7 +39,7 @@ Value filter_indent(const Passed &passed) {
     std::string out = first ? indent : "";
     const std::string text = *passed.value.text() + "\n"; // so that an empty string has a line
     bool is_first = true;
-    for (const std::string_view line : lines_of(text, false)) {
+    for (const std::string_view line : lines_of(text)) {
         run.spend(line.size() + indent.size());
         if (!std::exchange(is_first, false)) {
             out += '\n';
@@ -48,17 +48,6 @@ Value filter_indent(const Passed &passed) {
         out += line;
     }
     return run.text(std::move(out));
-}
-
-Value filter_escape(const Passed &passed) {
-    std::string out;
-    for (const char c : text_of(passed.run, passed.value)) {
-        constexpr std::string_view characters = "&<>\"'";
-        constexpr const char *names[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
-        const size_t found = characters.find(c);
-        out += found == std::string_view::npos ? std::string(1, c) : names[found];
-    }
-    return passed.run.text(std::move(out));
 }
 
 // The version of transformers: json.dumps() without HTML escapes.
@@ -86,18 +75,11 @@ Value filter_tojson(const Passed &passed) {
     return run.text(json_of(run, passed.value, style));
 }
 
-Value filter_format(const Passed &passed) {
-    return formatted(passed.run, text_of(passed.run, passed.value), passed.arguments.positional);
-}
-
 } // namespace
 
 Builtins text_filters() {
     static constexpr Builtin table[] = {
         {"capitalize", "", changed_text<capitalized>},
-        {"e", "", filter_escape},
-        {"escape", "", filter_escape},
-        {"format", "*", filter_format},
         {"indent", "width? first? blank?", filter_indent},
         {"lower", "", changed_text<lower_case>},
         {"replace", "old new count?", filter_replace},

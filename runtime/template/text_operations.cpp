@@ -25,20 +25,6 @@ std::string spread(std::string_view text, std::string_view by, int64_t most) {
     return out += text.substr(at);
 }
 
-std::string formatted_number(Run &run, const Value &value, char conversion, int precision) {
-    if (!value.is_number())
-        run.fail(std::string("%") + conversion + ": expected a number, found " + value.description());
-    if (conversion != 'f') {
-        if (value.integer()) return std::to_string(*value.integer());
-        const double whole = std::trunc(*value.real());
-        if (!(std::abs(whole) < 9e18)) run.fail("the result is beyond 64 bits");
-        return std::to_string(static_cast<int64_t>(whole));
-    }
-    std::array<char, 512> text{};
-    const int length = std::snprintf(text.data(), text.size(), "%.*f", precision < 0 ? 6 : precision, value.number());
-    return {text.data(), static_cast<size_t>(length)};
-}
-
 } // namespace
 
 std::string_view strip_text(Run &run, std::string_view text, Side side, const std::string *characters) {
@@ -64,36 +50,6 @@ Value replaced(Run &run, std::string_view text, std::string_view old, std::strin
         at = found + old.size();
     }
     return run.text(out += text.substr(at));
-}
-
-Value formatted(Run &run, std::string_view format, const std::vector<Value> &values) {
-    std::string out;
-    size_t used = 0;
-    for (size_t at = 0; at < format.size(); ++at) {
-        if (format[at] != '%') {
-            out += format[at];
-            continue;
-        }
-        int precision = -1;
-        ++at;
-        if (at + 1 < format.size() && format[at] == '.' && format[at + 1] >= '0' && format[at + 1] <= '9') {
-            precision = format[at + 1] - '0';
-            at += 2;
-        }
-        const char conversion = at < format.size() ? format[at] : '\0';
-        if (conversion == '%' && precision < 0) {
-            out += '%';
-            continue;
-        }
-        if (conversion == '\0' || std::string_view("sdif").find(conversion) == std::string_view::npos ||
-            (precision >= 0 && conversion != 'f'))
-            run.fail("format: only the conversions %s, %d, %i, %f, %.2f and %% are supported");
-        if (used == values.size()) run.fail("format: more conversions than values");
-        const Value &value = values[used++];
-        out += conversion == 's' ? text_of(run, value) : formatted_number(run, value, conversion, precision);
-    }
-    if (used != values.size()) run.fail("format: more values than conversions");
-    return run.text(std::move(out));
 }
 
 } // namespace lamina::jinja

@@ -16,7 +16,4 @@ namespace lamina::jinja {
 // Python's str.replace(). most < 0: no limit.
 [[nodiscard]] Value replaced(Run &run, std::string_view text, std::string_view old, std::string_view by, int64_t most);
 
-// Python's "%s and %d" % values, for the conversions %s, %d, %i, %f (with a precision) and %%.
-[[nodiscard]] Value formatted(Run &run, std::string_view format, const std::vector<Value> &values);
-
 } // namespace lamina::jinja

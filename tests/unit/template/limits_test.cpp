@@ -39,7 +39,7 @@ TEST_CASE("errors name the template, the line and the column, and show the line"
           "t.jinja:2:8: " + refusal("{{ x | nope }}").substr(std::string("t.jinja:1:8: ").size()));
     CHECK_THAT(refusal("{{ x | lenght }}"),
                matchers::contains("the filter 'lenght' is not supported; did you mean 'length'?; "
-                                  "supported: abs,"));
+                                  "supported: capitalize,"));
     CHECK_THAT(refusal("{{ 1 is nope }}"), matchers::contains("the test 'nope' is not supported"));
     CHECK_THAT(refusal("{% include 'x' %}"),
                matchers::contains("t.jinja:1:4: the tag 'include' is not supported; supported: set, if, for,"));

@@ -3,6 +3,8 @@
     python3 tests/unit/template/oracle.py            writes the fixtures that template_test.cpp reads
     python3 tests/unit/template/oracle.py --expressions COUNT SEED FILE
                                                      writes COUNT random expressions, for a longer comparison
+    python3 tests/unit/template/oracle.py --published FILE FOLDER...
+                                                     writes conversations by the templates (.jinja) in these folders
 
 A fixture is a list of cases: a template, its variables, and its text or the error that it ends with.
 """
@@ -79,9 +81,9 @@ def case(template, variables, **name):
     return out
 
 
-def family_cases():
+def family_cases(folder=HERE / "templates"):
     conversations = json.loads((HERE / "conversations.json").read_text())
-    for file in sorted((HERE / "templates").glob("*.jinja")):
+    for file in sorted(pathlib.Path(folder).rglob("*.jinja")):
         for name, variables in conversations.items():
             for prompt in (True, False):
                 options = {"bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": prompt}
@@ -110,10 +112,14 @@ def expression_cases(count, seed):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--expressions", nargs=3, metavar=("COUNT", "SEED", "FILE"))
+    parser.add_argument("--published", nargs="+", metavar=("FILE", "FOLDER"))
     arguments = parser.parse_args()
     if arguments.expressions:
         count, seed, file = arguments.expressions
         write(file, expression_cases(int(count), seed))
+    elif arguments.published:
+        file, *folders = arguments.published
+        write(file, [each for folder in folders for each in family_cases(folder)])
     else:
         write(HERE / "families.json", list(family_cases()))
         write(HERE / "constructs.json", [case(template, VARIABLES) for template in CONSTRUCTS])
