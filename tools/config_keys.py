@@ -42,7 +42,8 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl",
                "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen3", "qwen3_5", "qwen3_5_moe",
                "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta",
-               "smollm3", "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "whisper", "xlm-roberta"]
+               "siglip", "siglip_text_model", "siglip_vision_model", "smollm3", "stablelm", "starcoder2", "t5", "vit",
+               "wav2vec2", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
@@ -112,6 +113,9 @@ RENAMED = {"new": ("gte", {"layer_norm_type": "layer_norm", "logn_attention_clip
                            "position_embedding_type": "rope", "rope_theta": 10000.0})}
 # Rotary positions of such types.
 OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None}}
+
+# Classes of parts that no task has by themselves.
+PARTS = {"siglip_text_model": "SiglipTextModel"}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
 
@@ -240,6 +244,8 @@ AXES = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}
 def model_classes(config_class):
     mappings = [getattr(modeling_auto, f"MODEL_FOR_{task}_MAPPING" if task else "MODEL_MAPPING") for task in TASKS]
     found = [mapping[config_class] for mapping in mappings if config_class in mapping]
+    if config_class.model_type in PARTS:
+        found.append(getattr(transformers, PARTS[config_class.model_type]))
     return list(dict.fromkeys(c for entry in found for c in (entry if isinstance(entry, (tuple, list)) else [entry])))
 
 

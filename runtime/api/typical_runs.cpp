@@ -21,7 +21,7 @@ class Runs {
     Runs(const model::Model &model, const abi::Registry &plugins) : model_(model), plugins_(plugins) {}
 
     void read(const model::Reading &reading) {
-        const int64_t length = std::min(usual_length, reading.longest);
+        const int64_t length = reading.fill ? reading.fill->length : std::min(usual_length, reading.longest);
         add("a text of " + tokens(length), reading.graph, reading::shapes_of(reading, 1, length));
         add("8 texts of " + tokens(length), reading.graph, reading::shapes_of(reading, several, length));
     }

@@ -39,6 +39,9 @@ struct TextSettings {
     Json sampling = nullptr;             // as model.json has it; null: greedy
     bool lowercase = false;              // texts are, before their tokenizer sees them
     std::string mask = {};               // the token that stands for a missing word; empty: there is none
+    std::string pad = {};                // the token behind shorter texts of a batch; empty: no file names it
+    bool masked = true;                  // models are told which tokens are of a text, and not behind it
+    Json fill = nullptr;                 // "fill" of model.json
     Prompts prompts = {};
     std::optional<int64_t> padding = {}; // an id of tokens that do not count at the end of a text
 };
@@ -97,8 +100,8 @@ struct TensorFlag {
 // How GGUF files have an architecture (github.com/ggml-org/llama.cpp, conversion/ and src/models/).
 struct GgufKind {
     std::string_view architecture; // "general.architecture"; empty: not read from GGUF
-    std::span<const TensorName> tensors = {};
-    std::span<const SettingName> settings = {}; // beside those of gguf_names.hpp, or instead
+    std::span<const TensorName> tensors = {};   // beside those of gguf_names.hpp, or instead
+    std::span<const SettingName> settings = {}; // the same
     std::span<const TensorFlag> flags = {};
     bool divided_frequencies = false; // rope_freqs.weight has divisors of the rotary frequencies
     bool encoder = false;             // a token attends to those after it, too

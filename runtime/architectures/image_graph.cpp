@@ -69,10 +69,10 @@ ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size)
         config.fail("image_size", "positions of images that are not square are not supported");
     patch_ = patch.height, rows_ = image.height / patch_, columns_ = image.width / patch_;
     trained_rows_ = trained.height / patch_, trained_columns_ = trained.width / patch_;
-    for (const Sides &sides : {trained, image}) // transformers leaves out what is right of the last patch, and below
-        if (sides.height < patch_ || sides.width < patch_ || sides.height % patch_ != 0 || sides.width % patch_ != 0)
+    for (const Sides &sides : {trained, image})
+        if (sides.height < patch_ || sides.width < patch_)
             config.fail("image_size", "images of " + std::to_string(sides.height) + " x " +
-                                          std::to_string(sides.width) + " pixels are not whole patches of " +
+                                          std::to_string(sides.width) + " pixels have no whole patch of " +
                                           std::to_string(patch_));
     constexpr int64_t most_patches = 65536; // so that a bad file cannot exhaust memory
     if (patches() > most_patches)

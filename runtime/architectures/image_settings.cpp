@@ -42,7 +42,11 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
     for (const char *end : {"ImageProcessor", "FeatureExtractor"})
         if (const size_t at = name.find(end); at != std::string::npos) name.resize(at);
     if (name.empty())
-        name = model_type == "vit" ? "ViT" : model_type == "deit" ? "DeiT" : model_type == "dinov2" ? "Bit" : "CLIP";
+        name = model_type == "vit"      ? "ViT"
+               : model_type == "deit"   ? "DeiT"
+               : model_type == "dinov2" ? "Bit"
+               : model_type == "siglip" ? "Siglip"
+                                        : "CLIP";
     std::string known;
     for (const Processor &each : processors) {
         if (each.name == name) return each;

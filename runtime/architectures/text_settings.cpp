@@ -78,13 +78,30 @@ std::string token_of(const Config &config, const char *key) {
     return std::string(value->is_string() ? value->string() : value->at("content").string());
 }
 
-// The token that stands for a missing word: the one that a file names, or else the usual one that the tokenizer has.
-std::string mask_of(const fs::path &folder, const Tokenizer &tokenizer) {
+// The token that a file names for a purpose ("mask_token"); empty: none does.
+std::string named_token(const fs::path &folder, const char *purpose) {
     for (const char *name : {"tokenizer_config.json", "special_tokens_map.json"}) {
         if (!has_file(folder / name)) continue;
         const JsonText document(text_of(folder / name), (folder / name).string());
-        if (std::string token = token_of(Config(document.root()), "mask_token"); !token.empty()) return token;
+        if (std::string token = token_of(Config(document.root()), purpose); !token.empty()) return token;
     }
+    return "";
+}
+
+// Whether the tokenizer gives models a mask beside ids (transformers, tokenization_utils_base.py).
+bool gives_mask(const fs::path &folder) {
+    constexpr const char *key = "model_input_names";
+    const fs::path file = folder / "tokenizer_config.json";
+    if (!has_file(file)) return true;
+    const JsonText document(text_of(file), file.string());
+    const Config config(document.root());
+    const std::vector<std::string> names = config.texts(key);
+    return !config.has(key) || std::ranges::find(names, "attention_mask") != names.end();
+}
+
+// The token that stands for a missing word: the one that a file names, or else the usual one that the tokenizer has.
+std::string mask_of(const fs::path &folder, const Tokenizer &tokenizer) {
+    if (std::string token = named_token(folder, "mask_token"); !token.empty()) return token;
     for (const char *usual : {"[MASK]", "<mask>"})
         if (const auto id = tokenizer.id(usual); id && tokenizer.is_special(*id)) return usual;
     return "";
@@ -131,6 +148,8 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         return std::nullopt;
     }
     if (out.tokenizer) out.mask = mask_of(folder, *out.tokenizer);
+    out.pad = named_token(folder, "pad_token");
+    out.masked = gives_mask(folder);
     out.context = context_of(config);
     out.tokenizer_limit = tokenizer_limit_of(folder);
     out.cut_left = is_left(folder, "truncation_side", "truncation");
@@ -240,6 +259,7 @@ Json reading_block(const Draft &draft) {
     if (encode->second.takes("token_types")) out["token_types"] = "token_types";
     if (draft.texts->lowercase) out["lowercase"] = true;
     if (draft.texts->cut_left) out["truncation_side"] = "left";
+    if (!draft.texts->fill.empty()) out["fill"] = draft.texts->fill;
     if (draft.sentences) {
         const Prompts &prompts = draft.texts->prompts;
         for (const auto &[name, text] : prompts.texts) out["prompts"][name] = text;

@@ -25,9 +25,10 @@ void prepare(const Image &image, const Steps &steps, std::span<float> out) {
         resized_part = resized(image, height, width, steps.resize->filter, part);
         from = &resized_part, part.top = part.left = 0;
     }
-    const int64_t across = steps.width / steps.patch, area = steps.patch * steps.patch;
-    for (int64_t y = 0; y < steps.height; ++y)
-        for (int64_t x = 0; x < steps.width; ++x) {
+    const int64_t across = steps.width / steps.patch, down = steps.height / steps.patch,
+                  area = steps.patch * steps.patch;
+    for (int64_t y = 0; y < down * steps.patch; ++y)
+        for (int64_t x = 0; x < across * steps.patch; ++x) {
             const int64_t row = y + std::min<int64_t>(top, 0), column = x + std::min<int64_t>(left, 0);
             const bool inside = row >= 0 && row < part.height && column >= 0 && column < part.width;
             const int64_t patch = y / steps.patch * across + x / steps.patch,

@@ -24,7 +24,7 @@ struct Window {
 [[nodiscard]] std::array<int64_t, 2> size_after(const Resize &resize, int64_t height, int64_t width);
 
 // (pixel * scale - mean) / deviation, as rows of patches: `out` is (patches, 3 * patch * patch), patches from the top
-// left, red before green before blue in each.
+// left, red before green before blue in each. What is right of the last whole patch, or below, is left out.
 void prepare(const Image &image, const Steps &steps, std::span<float> out);
 
 } // namespace lamina::image

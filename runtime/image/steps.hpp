@@ -18,7 +18,7 @@ struct Resize {
 struct Steps {
     std::optional<Resize> resize = {};
     int64_t height = 0, width = 0; // then the middle of this size is cut out; what lies outside of the image is black
-    int64_t patch = 0;             // pixels of a side, of which height and width are multiples
+    int64_t patch = 0;             // pixels of a side
     double scale = 1;              // of pixels
     std::array<double, 3> mean{}, deviation{1, 1, 1}; // of red, green and blue, once scaled
 };

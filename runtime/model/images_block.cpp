@@ -55,8 +55,8 @@ image::Steps steps_at(JsonView value) {
     if (size.items().size() != 2) size.fail("expected a height and a width, found " + size.description());
     out.height = pixels_at(size.at(size_t{0})), out.width = pixels_at(size.at(1));
     out.patch = value.at("patch").integer(1, longest_side);
-    if (out.height % out.patch != 0 || out.width % out.patch != 0)
-        size.fail("expected multiples of the patches' " + std::to_string(out.patch) + " pixels");
+    if (out.height < out.patch || out.width < out.patch)
+        size.fail("expected at least the patches' " + std::to_string(out.patch) + " pixels");
     if (value.has("resize")) out.resize = resize_at(value.at("resize"));
     if (value.has("scale")) out.scale = finite_at(value.at("scale"));
     if (value.has("mean")) out.mean = colours_at(value.at("mean"));

@@ -76,6 +76,12 @@ struct Generation {
 
 // What a model that reads texts, and writes none, is given and gives. Names were checked at load time.
 struct Reading {
+    // What every text is filled with up to a length, because the model was trained with such texts.
+    struct Fill {
+        int64_t length = 0; // in tokens
+        int32_t id = 0;
+        bool counted = true; // as if the text had these tokens
+    };
     // (B, C); (B, L); (B, T, L); (B, T, 2); (B, T, V)
     enum class Gives { embedding, classes, token_classes, answers, words };
     enum class Side { left, right };
@@ -93,6 +99,7 @@ struct Reading {
     std::map<std::string, std::string, std::less<>> prompts = {}; // put before texts, by name
     std::string default_prompt = {};                              // a name, or empty
     std::optional<int32_t> padding = {};                          // tokens with this id at the end do not count
+    std::optional<Fill> fill = {};                                // none: only batches have tokens behind texts
     std::string mask = {};                                        // of a model that gives words: the token that
     int32_t mask_id = -1;                                         // stands for a missing one, and its id
 };

@@ -67,6 +67,16 @@ Tokenizer lowercased(const Tokenizer &as_written) {
     return Tokenizer(std::make_shared<const Tokenizer::Parts>(std::move(parts)));
 }
 
+Reading::Fill fill_at(JsonView value, const Tokenizer &tokenizer) {
+    value.allow_keys({"length", "id", "counted"});
+    Reading::Fill out;
+    constexpr int64_t most = 65536; // so that a bad file cannot exhaust memory
+    out.length = value.at("length").integer(1, most);
+    out.id = static_cast<int32_t>(value.at("id").integer(0, static_cast<int64_t>(tokenizer.size()) - 1));
+    if (value.has("counted")) out.counted = value.at("counted").boolean();
+    return out;
+}
+
 void read_prompts(JsonView value, Reading &out) {
     if (value.has("prompts")) {
         if (out.gives != Gives::embedding) value.at("prompts").fail("only a model that gives an embedding has prompts");
@@ -93,10 +103,10 @@ Scores scores_at(JsonView value) {
 }
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys({"graph",     "ids",       "lengths",       "token_types",    "starts",
-                      "embedding", "classes",   "token_classes", "answers",        "words",
-                      "mask",      "labels",    "scores",        "longest",        "truncation_side",
-                      "tokenizer", "lowercase", "prompts",       "default_prompt", "padding"});
+    value.allow_keys(
+        {"graph",           "ids",       "lengths",   "token_types", "starts",         "embedding", "classes",
+         "token_classes",   "answers",   "words",     "mask",        "labels",         "scores",    "longest",
+         "truncation_side", "tokenizer", "lowercase", "prompts",     "default_prompt", "padding",   "fill"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
     Reading out{.graph = graph.name, .file = file, .tokenizer = files.tokenizer(file)};
@@ -121,6 +131,10 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
     if (value.has("lowercase") && value.at("lowercase").boolean()) out.tokenizer = lowercased(out.tokenizer);
     if (value.has("padding")) out.padding = static_cast<int32_t>(value.at("padding").integer(0, INT32_MAX));
     if (value.has("longest")) out.longest = value.at("longest").integer(1, INT32_MAX);
+    if (value.has("fill")) {
+        out.fill = fill_at(value.at("fill"), out.tokenizer);
+        out.longest = std::min(out.longest, out.fill->length);
+    }
     if (value.has("truncation_side")) out.cut = side_at(value.at("truncation_side"));
     return out;
 }

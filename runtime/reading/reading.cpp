@@ -132,6 +132,7 @@ Encoding encoding_of(const Tokenizer &tokenizer, const std::vector<int32_t> &ids
 
 // How many tokens count; at least one.
 int32_t length_of(const model::Reading &model, const Encoding &text) {
+    if (model.fill && model.fill->counted) return static_cast<int32_t>(model.fill->length);
     size_t length = text.size();
     while (length > 1 && model.padding == text.ids[length - 1]) --length;
     return static_cast<int32_t>(length);
@@ -144,6 +145,7 @@ TensorMap inputs_of(const model::Reading &model, std::span<const Encoding *const
     Tensor ids(TensorType{DType::i32, {rows, length}}), types(ids.type()), lengths(TensorType{DType::i32, {rows}}),
         starts(lengths.type());
     std::fill(lengths.i32().begin(), lengths.i32().end(), 1);
+    if (model.fill) std::fill(ids.i32().begin(), ids.i32().end(), model.fill->id);
     for (size_t b = 0; b < texts.size(); ++b) {
         const auto row = static_cast<std::ptrdiff_t>(b) * length;
         std::copy(texts[b]->ids.begin(), texts[b]->ids.end(), ids.i32().begin() + row);
@@ -159,6 +161,7 @@ TensorMap inputs_of(const model::Reading &model, std::span<const Encoding *const
 
 // Lengths and rows are rounded up, so that few programs serve all.
 int64_t rounded(const model::Reading &model, size_t tokens) {
+    if (model.fill) return model.fill->length;
     constexpr size_t multiple = 16;
     return std::min(static_cast<int64_t>((tokens + multiple - 1) / multiple * multiple), model.longest);
 }
@@ -303,8 +306,8 @@ GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::strin
     std::vector<const Encoding *> rows;
     size_t longest = 1;
     for (const Encoding &each : encodings) longest = std::max(longest, each.size()), rows.push_back(&each);
-    return {reading.graph, inputs_of(reading, rows, static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest),
-                                     prompt.uncounted)};
+    const int64_t length = reading.fill ? reading.fill->length : static_cast<int64_t>(longest);
+    return {reading.graph, inputs_of(reading, rows, static_cast<int64_t>(rows.size()), length, prompt.uncounted)};
 }
 
 Shape shape_of_output(const model::Model &model, const abi::Registry &plugins, int64_t batch, int64_t length) {

@@ -58,7 +58,8 @@ int largest_difference(const Image &a, const Image &b) {
 fs::path with_images(const TemporaryFolder &folder, const std::string &name, const json &config = nullptr) {
     const auto options = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
     fs::copy(test::architectures / "models" / name, folder.path(), options);
-    fs::copy(here / (name.starts_with("clip") ? "clip" : "vit"), folder.path(), options);
+    const fs::path own = here / name;
+    fs::copy(fs::exists(own) ? own : here / "vit", folder.path(), options);
     if (!config.is_null()) folder.write("preprocessor_config.json", config.dump());
     return folder.path();
 }
@@ -150,9 +151,10 @@ TEST_CASE("images: classes and descriptions have the scores of transformers' pip
     const json expected = json_of(here / "expected.json");
     const std::vector<Image> images = photos(expected);
     const auto labels = expected["labels"].get<std::vector<std::string>>();
-    const TemporaryFolder vit, clip, converted;
+    const TemporaryFolder vit, clip, siglip, converted;
     convert(runtime(), with_images(vit, "vit"), {}).model.save(converted.path() / "vit");
     convert(runtime(), with_images(clip, "clip"), {}).model.save(converted.path() / "clip");
+    convert(runtime(), with_images(siglip, "siglip"), {}).model.save(converted.path() / "siglip");
     for (const fs::path &path : {vit.path(), converted.path() / "vit"}) {
         Session session = session_of(path);
         size_t calls = 0;
@@ -164,6 +166,18 @@ TEST_CASE("images: classes and descriptions have the scores of transformers' pip
         CHECK_THAT(message_of([&] { (void)match_images(session, images, labels); }),
                    contains("does not compare images with texts: it gives the classes that it was trained for"));
         CHECK_THAT(message_of([&] { (void)embed(session, {"w3"}); }), contains("it turns images into classes"));
+    }
+    for (const fs::path &path : {siglip.path(), converted.path() / "siglip"}) {
+        Session session = session_of(path);
+        check_scores(match_images(session, images, labels), expected["siglip"]);
+        // Whatever stands beside it, a label has the same score.
+        const double alone = match_images(session, images, {labels[0]}).front().front().score;
+        CHECK_THAT(alone, matchers::within_abs(expected["siglip"][0][labels[0]].get<double>(), 1e-4));
+        // Texts are filled up to the length that the model was trained with, and longer ones are refused.
+        std::string long_text;
+        for (size_t i = 0; i < 63; ++i) long_text += "w3 ";
+        CHECK(inspect(runtime().load(path)).reading.value().longest == 64);
+        CHECK_THAT(message_of([&] { (void)embed(session, {long_text}); }), contains("65 tokens; expected at most 64"));
     }
     for (const fs::path &path : {clip.path(), converted.path() / "clip"}) {
         Session session = session_of(path);

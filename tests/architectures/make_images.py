@@ -12,6 +12,8 @@ from tiny import here, ids, save
 def patches_of(pixels, side):
     """(B, C, H, W) as (B, patches, C * side * side), patches from the top left."""
     b, c, h, w = pixels.shape
+    h, w = h // side * side, w // side * side
+    pixels = pixels[:, :, :h, :w]
     return (pixels.reshape(b, c, h // side, side, w // side, side).permute(0, 2, 4, 1, 3, 5)
             .reshape(b, h // side * (w // side), c * side * side))
 
@@ -83,6 +85,37 @@ def clip(name, texts=(), images=()):
         "encode_image": ({"patches": patches_of(pixels, side)}, lambda m: {"embedding": run(m).image_embeds})})
 
 
+def siglip(name, texts=(), images=(), masked=False):
+    """Texts of 11 tokens, of which the last ones only fill. `masked`: these do not count."""
+    sizes = dict(hidden_size=36, num_hidden_layers=2, num_attention_heads=3, intermediate_size=44)
+    config = T.SiglipConfig(
+        text_config=sizes | dict(vocab_size=53, max_position_embeddings=64, bos_token_id=1, eos_token_id=52,
+                                 pad_token_id=0, projection_size=40) | dict(texts),
+        vision_config=sizes | dict(hidden_size=40, num_attention_heads=4, intermediate_size=52, num_hidden_layers=1,
+                                   image_size=12, patch_size=4) | dict(images))
+    tokens, lengths = ids(3, 11), torch.tensor([11, 4, 7] if masked else [11, 11, 11])
+    for row, length in zip(tokens, [11, 4, 7]):
+        row[length:] = 0
+    mask = (torch.arange(11)[None] < lengths[:, None]).to(torch.int64)
+    vision = config.vision_config
+    pixels = random_pixels(vision.image_size, vision.image_size)
+    run = lambda m: m(input_ids=tokens, attention_mask=mask if masked else None, pixel_values=pixels)
+    save(name, T.SiglipModel(config), {
+        "encode": ({"ids": tokens, "lengths": lengths}, lambda m: {"embedding": run(m).text_embeds}),
+        "encode_image": ({"patches": patches_of(pixels, vision.patch_size)}, lambda m: {
+            "hidden": run(m).vision_model_output.last_hidden_state, "embedding": run(m).image_embeds})})
+
+
+def siglips():
+    siglip("siglip")
+    siglip("siglip_masked", dict(hidden_act="gelu", layer_norm_eps=1e-3, hidden_size=40, num_attention_heads=5,
+                                 projection_size=None),
+           dict(hidden_act="relu", layer_norm_eps=1e-2, image_size=17, patch_size=3), masked=True)
+    config = T.SiglipConfig(vision_config=dict(hidden_size=36, num_hidden_layers=2, num_attention_heads=3,
+                                               intermediate_size=44, image_size=12, patch_size=4), num_labels=5)
+    classifier("siglip_classes", T.SiglipForImageClassification(config), lambda r: {"logits": r.logits}, 12, 12)
+
+
 if __name__ == "__main__":
     torch.manual_seed(8)
     vits()
@@ -90,3 +123,4 @@ if __name__ == "__main__":
     clip("clip")
     clip("clip_gelu", dict(hidden_act="gelu", layer_norm_eps=1e-3),
          dict(hidden_act="relu", layer_norm_eps=1e-2, image_size=15, patch_size=3))
+    siglips()

@@ -258,8 +258,8 @@ TEST_CASE("architectures: what became of quantized weights is said, and the tens
 
 TEST_CASE("architectures: images, patches and heads that are not supported are named") {
     using matchers::contains;
-    CHECK_THAT(refusal("vit", "image_size", {10, 20}),
-               contains("/image_size") && contains("10 x 20 pixels are not whole patches of 4"));
+    CHECK_THAT(refusal("vit", "image_size", {3, 20}),
+               contains("/image_size") && contains("3 x 20 pixels have no whole patch of 4"));
     CHECK_THAT(refusal("vit", "patch_size", {4, 5}), contains("/patch_size") && contains("not square"));
     CHECK_THAT(refusal("vit", "num_channels", 1), contains("/num_channels") && contains("expected 3"));
     CHECK_THAT(refusal("vit", "image_size", 0), contains("/image_size"));
@@ -267,6 +267,11 @@ TEST_CASE("architectures: images, patches and heads that are not supported are n
     CHECK_THAT(refusal("vit", "architectures", {"ViTForMaskedLM"}),
                contains("/architectures") && contains("this head is not supported"));
     CHECK_THAT(refusal("clip", "architectures", {"CLIPForImageClassification"}), contains("supported: CLIPModel"));
+    CHECK_THAT(refusal("siglip", "architectures", {"SiglipForMaskedLM"}), contains("supported: SiglipModel and"));
+    CHECK_THAT(refusal("siglip", [](nlohmann::json &c) { c["text_config"]["projection_size"] = 36; }),
+               contains("/text_config/projection_size") && contains("expected 40, the channels of images' vectors"));
+    CHECK_THAT(refusal("siglip", [](nlohmann::json &c) { c["vision_config"]["vision_use_head"] = false; }),
+               contains("vision_use_head"));
     CHECK_THAT(refusal("dinov2_gated", "image_size", {8, 12}), contains("/image_size") && contains("not square"));
     CHECK_THAT(refusal("dinov2", "image_size", 16), contains("'dinov2.embeddings.position_embeddings'"));
     CHECK_THAT(refusal("dinov2_gated", [](nlohmann::json &c) { c["image_size"] = 8192, c["patch_size"] = 4; }),

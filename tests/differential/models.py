@@ -25,7 +25,7 @@ class Base:
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
-        self.text_part = "vision_config" in config and self.family != "clip"
+        self.text_part = "vision_config" in config and self.family not in ("clip", "siglip")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
@@ -259,6 +259,9 @@ def plain_models():
     yield plain(T.CLIPModel, T.CLIPConfig, projection_dim=16, logit_scale_init_value=2.5,
                 text_config=half | dict(bos_token_id=1, eos_token_id=29, pad_token_id=0),
                 vision_config=images | dict(hidden_size=32, image_size=8, patch_size=4))
+    half |= dict(layer_norm_eps=1e-6, hidden_act="gelu_pytorch_tanh")
+    images |= dict(layer_norm_eps=1e-6, hidden_act="gelu_pytorch_tanh", image_size=9, patch_size=4)
+    yield plain(T.SiglipModel, T.SiglipConfig, text_config=half | dict(projection_size=24), vision_config=images)
 
 
 def more_decoders(decoder, rope):

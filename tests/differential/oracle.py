@@ -97,7 +97,7 @@ def run(model, family):
     ids = models.ids("ids", BATCH, LENGTH)
     mask = torch.arange(LENGTH)[None] < torch.tensor(LENGTHS)[:, None]
     valid = lambda x: torch.cat([x[b, :length].reshape(-1) for b, length in enumerate(LENGTHS)])
-    if family in ("vit", "deit", "dinov2", "clip"):
+    if family in ("vit", "deit", "dinov2", "clip", "siglip"):
         return run_on_images(model, family, ids)
     if family == "whisper":
         samples = torch.tensor(models.uniform("samples", BATCH * 2 * 160 * 11)).reshape(BATCH, -1)
@@ -133,9 +133,9 @@ def run(model, family):
 
 
 def run_on_images(model, family, ids):
-    config = model.config.vision_config if family == "clip" else model.config
+    config = model.config.vision_config if family in ("clip", "siglip") else model.config
     pixels = models.patches(BATCH, (config.image_size // config.patch_size) ** 2, config.patch_size)
-    if family != "clip":
+    if family not in ("clip", "siglip"):
         r = model(pixel_values=pixels, return_dict=True)
         return {"logits": r.logits.reshape(-1)} if "logits" in r else {"hidden": r.last_hidden_state.reshape(-1)}
     for row, length in zip(ids, LENGTHS):

@@ -1,6 +1,7 @@
 // CLIP (Radford et al., arXiv:2103.00020): vectors of texts and of images, whose products say how well a text describes
 // an image.
 #include "architectures/architecture.hpp"
+#include "architectures/clip_layers.hpp"
 #include "architectures/image_graph.hpp"
 #include "architectures/weight_parts.hpp"
 
@@ -13,48 +14,6 @@ namespace lamina::architectures {
 namespace {
 
 using Tensor = GraphWriter::Tensor;
-
-// The layers that both halves have alike.
-class Half {
-  public:
-    Half(GraphWriter &graph, const Config &config, std::string prefix)
-        : graph_(graph), config_(config), prefix_(std::move(prefix)), eps_(config.real("layer_norm_eps")),
-          heads_(config.positive("num_attention_heads")), width_(config.positive("hidden_size")) {}
-
-    [[nodiscard]] int64_t width() const { return width_; }
-    [[nodiscard]] Tensor norm(const std::string &name, const Tensor &x) const {
-        return graph_.layer_norm(prefix_ + name, x, {.eps = eps_});
-    }
-    [[nodiscard]] Tensor layers(Tensor x, bool causal, const Tensor &lengths) const {
-        const int64_t count = config_.layers("num_hidden_layers");
-        for (int64_t i = 0; i < count; ++i)
-            x = layer(prefix_ + "encoder.layers." + std::to_string(i), x, causal, lengths);
-        return x;
-    }
-
-  private:
-    GraphWriter &graph_;
-    const Config &config_;
-    std::string prefix_;
-    double eps_;
-    int64_t heads_, width_;
-
-    [[nodiscard]] Tensor layer(const std::string &name, const Tensor &x, bool causal, const Tensor &lengths) const {
-        const std::string self = name + ".self_attn";
-        const Tensor normed = graph_.layer_norm(name + ".layer_norm1", x, {.eps = eps_});
-        const Tensor q = graph_.linear(self + ".q_proj", normed, {}), k = graph_.linear(self + ".k_proj", normed, {}),
-                     v = graph_.linear(self + ".v_proj", normed, {});
-        const Tensor attended = graph_.attention(
-            self + ".heads", q, k, v, {.heads = heads_, .kv_heads = heads_, .causal = causal, .key_lengths = lengths});
-        const Tensor out = graph_.linear(self + ".out_proj", attended, {.residual = x});
-        return graph_.feed_forward(name + ".mlp", graph_.layer_norm(name + ".layer_norm2", out, {.eps = eps_}),
-                                   {.hidden = config_.positive("intermediate_size"),
-                                    .activation = config_.activation("hidden_act"),
-                                    .up = "fc1",
-                                    .down = "fc2",
-                                    .residual = out});
-    }
-};
 
 // A text's vector is read at its first "eos_token_id", which must be how the tokenizer ends texts: their last token. In
 // older files it is 2, and then the token with the highest id is meant (transformers, modeling_clip.py).
@@ -76,7 +35,7 @@ void check_end(const Draft &draft, const Config &config) {
 // The last token, which ends a text, has seen all of it.
 void build_texts(Draft &draft, const Config &config, int64_t outputs) {
     GraphWriter &graph = draft.graph("encode");
-    const Half half(graph, config, "text_model.");
+    const ClipLayers half(graph, config, "text_model.");
     const std::string embeddings = "text_model.embeddings.";
     const int64_t positions = config.positive("max_position_embeddings");
     check_end(draft, config);
@@ -84,7 +43,7 @@ void build_texts(Draft &draft, const Config &config, int64_t outputs) {
     Tensor x = graph.embedding(embeddings + "token_embedding", ids,
                                {.rows = config.positive("vocab_size"), .channels = half.width()});
     x = graph.learned_positions(embeddings + "position_embedding", x, "", positions);
-    x = half.norm("final_layer_norm", half.layers(x, true, lengths));
+    x = half.norm("final_layer_norm", half.all(x, true, lengths));
     graph.output("hidden", x);
     const Tensor last = graph.layer("text_model.last", "pooling", {{"x", x}, {"lengths", lengths}}, {{"kind", "last"}});
     const Tensor projected = graph.linear("text_projection", last, {.outputs = outputs, .biased = false});
@@ -95,12 +54,12 @@ void build_texts(Draft &draft, const Config &config, int64_t outputs) {
 void build_images(Draft &draft, const Config &config, int64_t outputs, Json matching) {
     const ImageGraph images(draft, config);
     GraphWriter &graph = images.graph();
-    const Half half(graph, config, "vision_model.");
+    const ClipLayers half(graph, config, "vision_model.");
     const std::string embeddings = "vision_model.embeddings.";
     Tensor x = images.embedded(embeddings + "patch_embedding", half.width(), false);
     x = images.with_token(embeddings + "class_embedding", x, {half.width()});
     x = graph.learned_positions(embeddings + "position_embedding", x, "", images.patches() + 1);
-    x = half.layers(half.norm("pre_layrnorm", x), false, "");
+    x = half.all(half.norm("pre_layrnorm", x), false, "");
     graph.output("hidden", x);
     const Tensor first = graph.layer("vision_model.first", "pooling", {{"x", x}}, {{"kind", "first"}});
     const Tensor projected =

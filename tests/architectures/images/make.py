@@ -3,8 +3,8 @@
     python3 -m venv venv && venv/bin/pip install torch torchvision transformers pillow
     venv/bin/python tests/architectures/make_images.py && venv/bin/python tests/architectures/images/make.py
 
-files/ has the images and, as NAME.ppm, their pixels; resized/ has files/photo.png in other sizes; clip/ and vit/ are what
-models/clip and models/vit lack to take images; expected.json has what their processors and pipelines give, and the ids of tokenizer.json.
+files/ has the images and, as NAME.ppm, their pixels; resized/ has files/photo.png in other sizes; clip/, siglip/ and
+vit/ are what models/clip, models/siglip and models/vit lack to take images; expected.json has what their processors and pipelines give, and the ids of tokenizer.json.
 """
 
 import json
@@ -119,10 +119,22 @@ def processors_of_configs():
             for model, processor, config in cases]
 
 
-def write_clip_files(folder):
+def words():
     tokenizer = Tokenizer(models.WordLevel({f"w{i}": i for i in range(53)}, unk_token="w0"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = processors.TemplateProcessing(single="w1 $A w52", special_tokens=[("w1", 1), ("w52", 52)])
+    return tokenizer
+
+
+def write_siglip_files(folder):
+    fast = T.PreTrainedTokenizerFast(tokenizer_object=words(), eos_token="w52", pad_token="w2", unk_token="w0",
+                                     model_max_length=64, model_input_names=["input_ids"])
+    fast.save_pretrained(folder)
+    T.SiglipImageProcessor(size={"height": 12, "width": 12}).save_pretrained(folder)
+
+
+def write_clip_files(folder):
+    tokenizer = words()
     fast = T.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="w1", eos_token="w52", pad_token="w2",
                                      unk_token="w0", model_max_length=16)
     fast.save_pretrained(folder)
@@ -159,19 +171,23 @@ def with_files(name):
 
 def pipelines():
     photos = [str(files / name) for name in ("photo.png", "turned_6.jpg", "photo.webp")]
-    for name in ("clip", "vit"):
+    for name in ("clip", "siglip", "vit"):
         shutil.rmtree(here / name, ignore_errors=True)
         (here / name).mkdir()
     T.ViTImageProcessor(size={"height": 12, "width": 20}).save_pretrained(here / "vit")
     write_clip_files(here / "clip")
+    write_siglip_files(here / "siglip")
     classes = T.pipeline("image-classification", with_files("vit"), dtype=torch.float32)
     labels = ["w7 w9", "w30", "w51 w12 w3"]
     zero_shot = T.pipeline("zero-shot-image-classification", with_files("clip"), dtype=torch.float32)
+    alone = T.pipeline("zero-shot-image-classification", with_files("siglip"), dtype=torch.float32)
+    of_siglip = lambda photo: alone(photo, candidate_labels=labels)
     return {"photos": [pathlib.Path(photo).name for photo in photos],
             "classes": [{each["label"]: each["score"] for each in classes(photo, top_k=5)} for photo in photos],
             "labels": labels,
             "scores": [{each["label"]: each["score"] for each in zero_shot(photo, candidate_labels=labels)}
-                       for photo in photos]}
+                       for photo in photos],
+            "siglip": [{each["label"]: each["score"] for each in of_siglip(photo)} for photo in photos]}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,44 @@
+// The layers that CLIP, SigLIP and those who took them over have alike, for texts and for images.
+#pragma once
+
+#include "architectures/architecture.hpp"
+
+#include <string>
+
+namespace lamina::architectures {
+
+class ClipLayers {
+  public:
+    // Reads "layer_norm_eps", "num_attention_heads", "hidden_size", "intermediate_size", "hidden_act" and
+    // "num_hidden_layers". `prefix`: before the names of modules, with its dot. All must outlive it.
+    ClipLayers(GraphWriter &graph, const Config &config, std::string prefix);
+
+    [[nodiscard]] int64_t width() const { return width_; } // channels
+    [[nodiscard]] int64_t heads() const { return heads_; }
+    [[nodiscard]] int64_t count() const { return count_; } // of layers
+    [[nodiscard]] const std::string &prefix() const { return prefix_; }
+
+    [[nodiscard]] GraphWriter::Tensor norm(const std::string &name, const GraphWriter::Tensor &x) const;
+    // The first `count` layers, of x (B, T, C). lengths: of keys; empty: all.
+    [[nodiscard]] GraphWriter::Tensor first(int64_t count, GraphWriter::Tensor x, bool causal,
+                                            const GraphWriter::Tensor &lengths) const;
+    [[nodiscard]] GraphWriter::Tensor all(const GraphWriter::Tensor &x, bool causal,
+                                          const GraphWriter::Tensor &lengths) const {
+        return first(count_, x, causal, lengths);
+    }
+    // Two products with an activation between them: PREFIX NAME.fc1 and .fc2 of x.
+    [[nodiscard]] GraphWriter::Tensor feed_forward(const std::string &name, const GraphWriter::Tensor &x,
+                                                   const GraphWriter::Tensor &residual) const;
+
+  private:
+    GraphWriter &graph_;
+    std::string prefix_;
+    double eps_;
+    int64_t heads_, width_, hidden_, count_;
+    std::string activation_;
+
+    [[nodiscard]] GraphWriter::Tensor layer(const std::string &name, const GraphWriter::Tensor &x, bool causal,
+                                            const GraphWriter::Tensor &lengths) const;
+};
+
+} // namespace lamina::architectures
