@@ -9,7 +9,9 @@
 #include "base/dynamic_library.hpp"
 #include "base/file.hpp"
 #include "base/joined.hpp"
+#include "base/nearest.hpp"
 #include "base/own_files.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -20,11 +22,11 @@ namespace lamina::cli {
 namespace {
 
 struct ServeArguments {
-    std::vector<std::string> models, keys, origins;
-    std::filesystem::path key_file;
+    std::vector<std::string> models, aliases, devices, keys, admin_keys, origins;
+    std::filesystem::path key_file, admin_key_file, request_log;
     std::string host = "127.0.0.1", truncation = "disabled";
     int64_t port = 8000, queue = 256, connections = 1024, connections_of_address = 512, timeout = 600,
-            largest_body = 32, bodies = 256, slots = 8, context = 4096, guess_ahead = 0;
+            largest_body = 32, bodies = 256, slots = 8, context = 4096, guess_ahead = 0, most_models = 0;
     bool truncate = false;
     SessionArguments session;
     std::vector<std::string> lora; // adapters
@@ -33,6 +35,8 @@ struct ServeArguments {
 struct NamedModel {
     std::string name;
     std::filesystem::path path;
+    std::string device{}; // "": that of all
+    std::vector<std::string> aliases{};
 };
 
 // "NAME=PATH", or a path whose last part is the name, without ".gguf".
@@ -62,18 +66,45 @@ std::vector<NamedModel> named_models(const std::vector<std::string> &arguments) 
     return out;
 }
 
-// Those of the command line, and of the lines of --api-key-file.
-std::vector<std::string> keys_of(const ServeArguments &arguments) {
-    std::vector<std::string> out = arguments.keys;
-    if (arguments.key_file.empty()) return out;
-    const std::vector<std::byte> bytes = read_file(arguments.key_file, 1 << 20);
+NamedModel &model_called(const std::string &name, std::vector<NamedModel> &models, const std::string &option) {
+    std::vector<std::string> names;
+    for (NamedModel &each : models) {
+        if (each.name == name) return each;
+        names.push_back(each.name);
+    }
+    throw Error(ErrorCode::usage, option + ": no model is called " + in_quotes(name) + instead_of(name, names));
+}
+
+// --alias: "ALIAS=NAME", or "ALIAS" of the only model.
+void add_aliases(const std::vector<std::string> &given, std::vector<NamedModel> &models) {
+    for (const std::string &text : given) {
+        const size_t equals = text.find('=');
+        const std::string alias = text.substr(0, equals);
+        if (equals == std::string::npos && models.size() != 1)
+            throw Error(ErrorCode::usage, "--alias: expected ALIAS=NAME, with the name of one of the " +
+                                              std::to_string(models.size()) + " models; found " + in_quotes(text));
+        if (alias.empty() || alias.find('/') != std::string::npos)
+            throw Error(ErrorCode::usage, "--alias: " + in_quotes(alias) + " cannot be the name of a model");
+        for (const NamedModel &each : models)
+            if (each.name == alias || std::ranges::count(each.aliases, alias) != 0)
+                throw Error(ErrorCode::usage, "--alias: a model is called " + in_quotes(alias) + " already");
+        NamedModel &model =
+            equals == std::string::npos ? models.front() : model_called(text.substr(equals + 1), models, "--alias");
+        model.aliases.push_back(alias);
+    }
+}
+
+// Those of the command line, and of the lines of a file.
+std::vector<std::string> keys_of(const std::vector<std::string> &given, const std::filesystem::path &file) {
+    std::vector<std::string> out = given;
+    if (file.empty()) return out;
+    const std::vector<std::byte> bytes = read_file(file, 1 << 20);
     std::istringstream lines(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
     for (std::string line; std::getline(lines, line);) {
         if (line.ends_with('\r')) line.pop_back();
         if (!line.empty()) out.push_back(line);
     }
-    if (out.empty())
-        throw Error(ErrorCode::input, arguments.key_file.string() + ": expected a key on each line, found none");
+    if (out.empty()) throw Error(ErrorCode::input, file.string() + ": expected a key on each line, found none");
     return out;
 }
 
@@ -95,7 +126,8 @@ std::vector<std::string> origins_of(const ServeArguments &arguments) {
 serve::ServerOptions server_options(const ServeArguments &arguments) {
     return {.host = arguments.host,
             .port = static_cast<int>(arguments.port),
-            .keys = keys_of(arguments),
+            .keys = keys_of(arguments.keys, arguments.key_file),
+            .admin_keys = keys_of(arguments.admin_keys, arguments.admin_key_file),
             .origins = origins_of(arguments),
             .queue = static_cast<size_t>(arguments.queue),
             .connections = static_cast<size_t>(arguments.connections),
@@ -108,6 +140,8 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
             .shortens = arguments.truncation == "auto",
             .guess_ahead = static_cast<size_t>(arguments.guess_ahead),
             .cuts = arguments.truncate,
+            .most_models = static_cast<size_t>(arguments.most_models),
+            .request_log = arguments.request_log,
             .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
 }
 
@@ -122,7 +156,10 @@ std::unique_ptr<serve::Server> new_server(const serve::ServerOptions &options, c
 }
 
 int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &output) {
-    const std::vector<NamedModel> models = named_models(arguments.models);
+    std::vector<NamedModel> models = named_models(arguments.models);
+    add_aliases(arguments.aliases, models);
+    for (const auto &[name, device] : assignments(arguments.devices, "--device-of"))
+        model_called(name, models, "--device-of").device = device;
     const LoadOptions changes = load_options(arguments.lora);
     if (!changes.adapters.empty() && models.size() != 1)
         throw Error(ErrorCode::usage,
@@ -132,13 +169,21 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
     const Runtime runtime(global.runtime(output));
     const Device device = runtime.device(global.device);
     note_device(device, output);
-    const SessionOptions how = session_options(arguments.session, runtime, device);
     const std::unique_ptr<serve::Server> server = new_server(options, runtime, device);
     std::vector<std::string> names;
     for (const NamedModel &model : models) {
-        const std::string room = server->add(model.name, runtime.load(model.path, changes), how);
-        if (!room.empty()) output.note(model.name + ": " + room);
+        const Device own = model.device.empty() ? device : runtime.device(model.device);
+        server->add({.name = model.name,
+                     .aliases = model.aliases,
+                     .device = own,
+                     .session = session_options(arguments.session, runtime, own),
+                     .path = model.path,
+                     .open = [runtime, path = model.path, changes] { return runtime.load(path, changes); }});
         names.push_back(model.name);
+    }
+    for (size_t i = 0; i < names.size() && (options.most_models == 0 || i < options.most_models); ++i) {
+        const std::string room = server->load(names[i]);
+        if (!room.empty()) output.note(names[i] + ": " + room);
         stop_if_interrupted();
     }
     wait_for_work(); // before anybody knows of the server: from then on it ends in order
@@ -170,6 +215,17 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
            "MODEL", arguments->models,
            "folders, GGUF files or ORG/NAME, as Hugging Face names models; NAME=MODEL says what clients call it")
         .required();
+    app.option("--alias", arguments->aliases, "ALIAS[=NAME]",
+               "clients may also call the model NAME by this name, such as gpt-4o-mini; may be repeated")
+        .not_empty();
+    app.option("--device-of", arguments->devices, "NAME=DEVICE",
+               "the model NAME runs on this device, and the others on that of --device; may be repeated")
+        .not_empty();
+    app.option("--models-max", arguments->most_models, "N",
+               "load the first N models, and another one when it is asked for, in the place of the one that was used "
+               "longest ago; 0: load all")
+        .shows_default()
+        .within(int64_t{0}, int64_t{1024});
     app.option("--host", arguments->host, "ADDRESS", "address to listen on; 0.0.0.0 lets other machines connect")
         .shows_default()
         .not_empty();
@@ -181,6 +237,15 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "--api-key-file hides it")
         .not_empty();
     app.option("--api-key-file", arguments->key_file, "FILE", "clients must send one of the keys in the file's lines")
+        .not_empty();
+    app.option("--admin-key", arguments->admin_keys, "KEY",
+               "who sends this key may also load and unload models; may be repeated. --admin-key-file hides it")
+        .not_empty();
+    app.option("--admin-key-file", arguments->admin_key_file, "FILE", "the same for the keys in the file's lines")
+        .not_empty();
+    app.option("--request-log", arguments->request_log, "FILE",
+               "add a line of JSON to this file for each request: when it was answered, its path, model, status, times "
+               "and tokens, but no texts")
         .not_empty();
     app.option("--allow-origin", arguments->origins, "ORIGIN",
                "pages of this site may use the server through a browser, such as https://app.example; *: of any site; "

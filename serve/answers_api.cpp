@@ -115,6 +115,14 @@ struct Api::Writing {
     // What takes an answer apart.
     [[nodiscard]] AnswerParts parts() const { return {tools, thinks}; }
 
+    // Since the request, until any of the answers began.
+    [[nodiscard]] std::optional<std::chrono::duration<double>> first_token() const {
+        std::optional<std::chrono::duration<double>> out;
+        for (const auto &each : answers)
+            if (const auto time = each->began(); time && (!out || *time - each->asked < *out))
+                out = *time - each->asked;
+        return out;
+    }
     [[nodiscard]] Usage used() const {
         Usage out{.prompt = prompt_tokens};
         for (size_t i = 0; i < answers.size(); ++i) {
@@ -134,8 +142,8 @@ struct Api::Prompts {
 
 bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
 
-Api::Prompts Api::prompts_of(const AnswerRequest &chat) {
-    const Engine &engine = engine_that_writes(chat.model);
+Api::Prompts Api::prompts_of(const Call &call, const AnswerRequest &chat) {
+    const Engine &engine = engine_that_writes(call, chat.model);
     const Model &model = engine.model();
     ShortenedChat found = shortens(chat)
                               ? shortened_chat_prompt(model, chat.messages, static_cast<size_t>(engine.room().length),
@@ -151,8 +159,8 @@ Api::Prompts Api::prompts_of(const AnswerRequest &chat) {
     return {{std::move(found.ids)}, thinks, found.left_out};
 }
 
-Engine &Api::engine_that_writes(const std::string &model) {
-    Engine &out = engine_called(model);
+Engine &Api::engine_that_writes(const Call &call, const std::string &model) {
+    Engine &out = engine_called(call, model);
     if (!out.writes())
         throw Refusal(400, model + " does not write texts; /v1/models says what each model does", "model");
     return out;
@@ -160,7 +168,7 @@ Engine &Api::engine_that_writes(const std::string &model) {
 
 Response Api::completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, completion_request);
-    Engine &engine = engine_that_writes(request.model);
+    Engine &engine = engine_that_writes(call, request.model);
     if (request.ids.empty())
         return write(call, request, {ids_in(engine.model(), request.prompts, "prompt", true)}, openai_form(false));
     (void)tokens_in(request.ids, "prompt", false, engine.tokens(false).size(), static_cast<size_t>(engine.longest()));
@@ -169,23 +177,23 @@ Response Api::completions(const Call &call) {
 
 Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, chat_request);
-    return write(call, request, prompts_of(request), openai_form(true));
+    return write(call, request, prompts_of(call, request), openai_form(true));
 }
 
 Response Api::responses(const Call &call) {
     ResponseRequest request = parsed(call.request.body, response_request);
     request.repeated["truncation"] = shortens(request.answer) ? "auto" : "disabled";
-    return write(call, request.answer, prompts_of(request.answer), response_form(request.repeated));
+    return write(call, request.answer, prompts_of(call, request.answer), response_form(request.repeated));
 }
 
 Response Api::messages(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, message_request);
-    return write(call, request, prompts_of(request), message_form(request.stop));
+    return write(call, request, prompts_of(call, request), message_form(request.stop));
 }
 
 Response Api::count_tokens(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, count_request);
-    const Engine &engine = engine_called(request.model);
+    const Engine &engine = engine_called(call, request.model);
     const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
     const size_t tokens = ids_in(engine.model(), {prompt}, "messages", false).front().size();
     return {.body = Json{{"input_tokens", tokens}}.in_one_line()};
@@ -193,7 +201,7 @@ Response Api::count_tokens(const Call &call) {
 
 Response Api::write(const Call &call, const AnswerRequest &request, const Prompts &given, const AnswerForm &form) {
     const std::vector<std::vector<int32_t>> &prompts = given.ids;
-    Engine &engine = engine_that_writes(request.model);
+    Engine &engine = engine_that_writes(call, request.model);
     GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
     options.special_tokens = !form.chat;
     options.guess_ahead = options_.guess_ahead;
@@ -239,30 +247,31 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
             answer->options = options;
             engine.submit(answer);
         }
-    return request.stream ? stream(call.request, writing) : whole(call.request, *writing);
+    return request.stream ? stream(call, writing) : whole(call, *writing);
 }
 
-Response Api::whole(const Request &request, Writing &writing) {
+Response Api::whole(const Call &call, Writing &writing) {
     std::vector<Choice> choices;
     for (const auto &each : writing.answers) {
-        await(*each, request);
+        await(*each, call.request);
         choices.push_back(
             choice_of(writing.parts(), each->hypothesis, writing.form.chat, each->options.likeliest.has_value()));
     }
-    metrics_.tokens(writing.head.model, writing.used());
+    count(call, writing.used());
+    call.use->first_token = writing.first_token();
     return {.body = writing.form.whole(writing.head, choices, writing.used()), .headers = writing.headers};
 }
 
 // What fails before the first token is an error of HTTP, what fails later an event.
-Response Api::stream(const Request &request, const std::shared_ptr<Writing> &writing) {
-    for (Work &first = *writing->answers.front(); !first.wait(soon(first));) expect_client(first, request.left);
+Response Api::stream(const Call &call, const std::shared_ptr<Writing> &writing) {
+    for (Work &first = *writing->answers.front(); !first.wait(soon(first));) expect_client(first, call.request.left);
     for (const auto &each : writing->answers)
         if (each->ended()) each->expect_success();
     Response out{.type = "text/event-stream", .headers = writing->headers};
     out.headers["Cache-Control"] = "no-cache";
-    out.stream = [this, writing, left = request.left](const Send &send) {
+    out.stream = [this, writing, left = call.request.left, use = call.use](const Send &send) {
         try {
-            send_events(*writing, left, send);
+            send_events(*writing, left, send, *use);
         } catch (const std::exception &why) {
             (void)send(writing->form.error_event(status_of(why), told(why)));
         }
@@ -270,7 +279,7 @@ Response Api::stream(const Request &request, const std::shared_ptr<Writing> &wri
     return out;
 }
 
-void Api::send_events(Writing &writing, const std::function<bool()> &left, const Send &send) {
+void Api::send_events(Writing &writing, const std::function<bool()> &left, const Send &send, Use &use) {
     const std::vector<std::shared_ptr<Answer>> &answers = writing.answers;
     std::vector<Telling> events;
     for (size_t i = 0; i < answers.size(); ++i)
@@ -295,7 +304,9 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
         }
         if (open > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // no single one can be waited for
     }
-    metrics_.tokens(writing.head.model, writing.used());
+    use.tokens = writing.used();
+    use.first_token = writing.first_token();
+    metrics_.tokens(use.engine->name(), use.tokens);
     if (writing.usage) (void)send(usage_event(writing.head, writing.used()));
     if (!writing.form.last_event.empty()) (void)send(writing.form.last_event);
 }

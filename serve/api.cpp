@@ -2,8 +2,6 @@
 
 #include "route.hpp"
 
-#include "base/nearest.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -12,6 +10,8 @@ namespace lamina::serve {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds often{100}; // is looked whether a client is still there
 
 std::vector<std::string_view> parts_of(std::string_view path) {
     std::vector<std::string_view> out;
@@ -74,6 +74,9 @@ const std::vector<Api::Route> &Api::routes() {
         {"GET", "/metrics", &Api::show_metrics, key, glance},
         {"GET", "/props", &Api::show_props},
         {"GET", "/slots", &Api::show_slots},
+        {"GET", "/models", &Api::list_models},
+        {"POST", "/models/load", &Api::load_model, admin, look, texts},
+        {"POST", "/models/unload", &Api::unload_model, admin, look, texts},
         {"GET", "/v1/models", &Api::list_models},
         {"GET", "/v1/models/{model}", &Api::show_model},
         {"POST", "/v1/completions", &Api::completions, key, work, texts},
@@ -137,6 +140,7 @@ Api::Found Api::find(const Request &request) {
 std::optional<Response> Api::at_once(const Request &head) {
     const auto began = Clock::now();
     const Found found = find(head);
+    const Call call{head, found.part};
     std::optional<Response> out = found.why_not;
     try {
         if (origins_.is_preflight(head)) admit_page(head);
@@ -145,41 +149,64 @@ std::optional<Response> Api::at_once(const Request &head) {
         if (found.route != nullptr) found.route->expect_size(announced_size(head));
         if (found.route != nullptr && found.route->cost == Route::Cost::work) gate_.expect_place();
         if (found.route != nullptr && found.route->cost == Route::Cost::glance)
-            out = (this->*found.route->answer)({head, found.part});
+            out = (this->*found.route->answer)(call);
     } catch (const std::exception &why) {
         out = refusal(head.path, why, told(why));
     }
     if (!out) return out;
     origins_.add_headers(head, *out);
-    metrics_.request(found.pattern, out->status, Clock::now() - began);
+    record(head, found.pattern, out->status, Clock::now() - began, *call.use);
     return out;
 }
 
 Response Api::answer(const Request &request) {
     const auto began = Clock::now();
     const Found found = find(request);
+    const Call call{.request = request,
+                    .part = found.part,
+                    .waits = found.route->cost == Route::Cost::work,
+                    .owner = owner_of(request)};
     Response out;
     std::shared_ptr<void> inside;
     try {
         found.route->expect_size(request.body.size());
-        if (found.route->cost == Route::Cost::work) inside = gate_.enter();
-        out = (this->*found.route->answer)({request, found.part, owner_of(request)});
+        if (call.waits) inside = gate_.enter();
+        out = (this->*found.route->answer)(call);
     } catch (const std::exception &why) {
         out = refusal(request.path, why, told(why));
     }
     origins_.add_headers(request, out);
-    const auto record = [this, began, pattern = found.pattern, status = out.status] {
-        metrics_.request(pattern, status, Clock::now() - began);
-    };
     if (!out.stream) {
-        record();
+        record(request, found.pattern, out.status, Clock::now() - began, *call.use);
         return out;
     }
-    out.stream = [record, inside, stream = std::move(out.stream)](const Send &send) {
+    const Request asked{.method = request.method, .path = request.path, .address = request.address};
+    out.stream = [this, began, asked, pattern = found.pattern, status = out.status, use = call.use, inside,
+                  stream = std::move(out.stream)](const Send &send) {
         stream(send);
-        record();
+        record(asked, pattern, status, Clock::now() - began, *use);
     };
     return out;
+}
+
+void Api::record(const Request &request, const std::string &pattern, int status, Metrics::Seconds time,
+                 const Use &use) {
+    metrics_.request(pattern, status, time);
+    if (log_)
+        log_->add({.time = std::chrono::system_clock::now(),
+                   .client = request.address,
+                   .method = request.method,
+                   .path = pattern,
+                   .model = use.engine == nullptr ? "" : use.engine->name(),
+                   .status = status,
+                   .seconds = time,
+                   .first_token = use.first_token,
+                   .tokens = use.tokens});
+}
+
+void Api::count(const Call &call, const Usage &tokens) {
+    metrics_.tokens(call.use->engine->name(), tokens);
+    call.use->tokens = tokens;
 }
 
 namespace {
@@ -195,12 +222,12 @@ std::string key_of(const Request &request) {
 
 // Who has a key is one client, wherever requests come from.
 Owner Api::owner_of(const Request &request) {
-    const std::string client = options_.keys.empty() ? request.address : key_of(request);
+    const std::string client = options_.keys.empty() ? request.address : key_of(request); // also of an admin
     return {std::hash<std::string>()(client), ++requests_};
 }
 
 Response Api::refuse(const std::string &path, int status, const std::string &why) {
-    metrics_.request("other", status, Metrics::Seconds(0));
+    record({.method = {}, .path = path}, "other", status, Metrics::Seconds(0), {});
     return refusal(path, status, why);
 }
 
@@ -220,38 +247,60 @@ void Api::admit_page(const Request &request) const {
 
 void Api::admit(const Request &request, const Route &route) const {
     admit_page(request);
-    if (route.door == Route::Door::open || options_.keys.empty()) return;
+    const bool for_admins = route.door == Route::Door::admin;
+    if (for_admins && options_.admin_keys.empty())
+        throw Refusal(403, "nobody loads or unloads models of this server; --admin-key-file lets those who have a key");
+    if (route.door == Route::Door::open || (!for_admins && options_.keys.empty())) return;
     const std::string given = key_of(request);
-    const bool right =
-        std::ranges::any_of(options_.keys, [&](const std::string &each) { return same_secret(given, each); });
+    const auto is_one_of = [&](const std::vector<std::string> &keys) {
+        return std::ranges::any_of(keys, [&](const std::string &each) { return same_secret(given, each); });
+    };
+    if (is_one_of(options_.admin_keys)) return;
+    if (is_one_of(options_.keys)) {
+        if (!for_admins) return;
+        throw Refusal(403,
+                      "this needs a key of an admin, of --admin-key-file, and the key that was sent is another one");
+    }
     const bool none = request.header("authorization").empty() && request.header("x-api-key").empty();
-    if (!right)
-        throw Refusal(401, none ? "this server needs a key: send 'Authorization: Bearer KEY'"
-                                : "the key in 'Authorization' is not one of this server's");
+    throw Refusal(401, none ? "this server needs a key: send 'Authorization: Bearer KEY'"
+                            : "the key in 'Authorization' is not one of this server's");
 }
 
 // What names files of the server is for its log.
 std::string Api::told(const std::exception &why) const {
     if (dynamic_cast<const Refusal *>(&why) != nullptr) return why.what();
     if (dynamic_cast<const std::bad_alloc *>(&why) != nullptr) return "out of host memory";
-    std::string out = why.what();
-    for (const Engine &engine : engines_) out = replaced(out, engine.contents().folder.string(), engine.name());
+    const std::string out = without_paths(why.what());
     if (status_of(why) != 500) return out;
     options_.log(std::string("error: ") + why.what());
     return out.find_first_of("/\\") == std::string::npos ? out : "the server failed to answer this; its log says why";
 }
 
-Engine &Api::engine_called(const std::string &name) {
-    std::vector<std::string> names;
-    for (Engine &engine : engines_) {
-        if (engine.name() == name) return engine;
-        names.push_back(engine.name());
+std::string Api::without_paths(std::string text) const {
+    for (const Models::Listed &each : models_.list()) {
+        if (each.engine != nullptr) text = replaced(text, each.engine->contents().folder.string(), each.model->name);
+        text = replaced(text, each.model->path.string(), each.model->name);
     }
-    throw Refusal(404, "there is no model '" + name + "'" + instead_of(name, names), "model");
+    return text;
+}
+
+Engine &Api::engine_called(const Call &call, const std::string &name) {
+    const auto began = Clock::now();
+    std::shared_ptr<Engine> &engine = call.use->engine;
+    engine = models_.find(name);
+    if (engine == nullptr && call.waits && models_.loads_on_demand()) {
+        models_.load(name);
+        while (!models_.wait(name, Clock::now() + often) && Clock::now() < began + options_.longest)
+            if (call.request.left()) throw Refusal(499, "the client has closed the connection"); // nobody reads this
+        engine = models_.find(name);
+    }
+    if (engine == nullptr)
+        throw Refusal(503, "the model '" + name + "' is not loaded; /v1/models says which are, and what went wrong",
+                      "model");
+    return *engine;
 }
 
 Work::Clock::time_point Api::soon(const Work &work) const {
-    constexpr std::chrono::milliseconds often{100};
     return std::min(work.asked + options_.longest, Clock::now() + often);
 }
 
@@ -276,8 +325,11 @@ void Api::await(Work &work, const Request &request) const {
 Response Api::show_metrics(const Call &) {
     Metrics::Gauges all = gauges();
     all["lamina_requests_inside"] = {"Requests that wait or run.", static_cast<double>(gate_.inside())};
-    all["lamina_models"] = {"Models that are served.", static_cast<double>(engines_.size())};
-    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text(all)};
+    all["lamina_models"] = {"Models that are loaded.", static_cast<double>(models_.loaded().size())};
+    std::map<std::string, std::string> states;
+    for (const Models::Listed &each : models_.list())
+        states[each.model->name] = each.failure.empty() ? name_of(each.state) : "failed";
+    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text(all, states)};
 }
 
 } // namespace lamina::serve

@@ -7,7 +7,9 @@
 #include "gate.hpp"
 #include "http.hpp"
 #include "metrics.hpp"
+#include "models.hpp"
 #include "origins.hpp"
+#include "request_log.hpp"
 #include "rerank_request.hpp"
 
 #include "base/json.hpp"
@@ -17,7 +19,6 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,34 +30,34 @@ namespace lamina::serve {
 struct AnswerRequest;
 
 struct ApiOptions {
-    std::vector<std::string> keys;     // any of them opens the door; none: it is open
-    std::vector<std::string> origins;  // of pages that may use the server: Origins
-    bool local = true;                 // only this machine can connect
-    size_t most = 256;                 // requests that wait or run
-    size_t bodies = size_t{256} << 20; // bytes of a response of /infer, with the outputs that it is made of
-    std::chrono::seconds longest{600}; // that a request may take
-    BatchOptions batch;                // of the answers that a model writes side by side, if there is memory
-    bool smaller_caches = true;        // Engine::Options
-    bool shortens = false;             // conversations that are too long, unless a request says otherwise
-    size_t guess_ahead = 0;            // GenerateOptions
-    bool cuts = false;                 // texts to be read that are too long, unless a request says otherwise
-    std::string version;               // of Lamina
+    std::vector<std::string> keys;       // any of them opens the door; none: it is open
+    std::vector<std::string> admin_keys; // these, too, and that to loading and unloading models; none: that is shut
+    std::vector<std::string> origins;    // of pages that may use the server: Origins
+    bool local = true;                   // only this machine can connect
+    size_t most = 256;                   // requests that wait or run
+    size_t bodies = size_t{256} << 20;   // bytes of a response of /infer, with the outputs that it is made of
+    std::chrono::seconds longest{600};   // that a request may take
+    BatchOptions batch;                  // of the answers that a model writes side by side, if there is memory
+    bool smaller_caches = true;          // Engine::Options
+    bool shortens = false;               // conversations that are too long, unless a request says otherwise
+    size_t guess_ahead = 0;              // GenerateOptions
+    bool cuts = false;                   // texts to be read that are too long, unless a request says otherwise
+    size_t most_models = 0;              // ModelsOptions
+    std::filesystem::path request_log;   // empty: none
+    std::string version;                 // of Lamina
     std::function<void(const std::string &line)> log; // errors of the server itself
 };
 
 class Api {
   public:
-    Api(ApiOptions options, Device device)
-        : options_(std::move(options)), device_(std::move(device)), origins_(options_.origins) {}
-
-    // Models are added before the first request.
-    const Engine &add(const std::string &name, const Runtime &runtime, const Model &model,
-                      const SessionOptions &session) {
-        uint64_t promised = 0;
-        for (const Engine &each : engines_) promised += each.room().caches;
-        const Engine::Options options{session, options_.batch, options_.smaller_caches, promised};
-        return engines_.emplace_back(name, runtime, model, device_, options, metrics_);
+    // `device`: of models that say nothing else.
+    Api(ApiOptions options, const Runtime &runtime, Device device)
+        : options_(std::move(options)), device_(std::move(device)), origins_(options_.origins),
+          models_(runtime, {options_.most_models, options_.batch, options_.smaller_caches, options_.log}, metrics_) {
+        if (!options_.request_log.empty()) log_.emplace(options_.request_log, options_.log);
     }
+
+    [[nodiscard]] Models &models() { return models_; }
 
     // As HttpHandlers has them. All that can be said without the body is said before it is read: that a key is wrong,
     // that there is no such path, that the queue is full; and what needs no time is answered then.
@@ -75,6 +76,7 @@ class Api {
   private:
     struct Route;
     struct Call;
+    struct Use;
     static const std::vector<Route> &routes();
 
     struct Found;
@@ -83,6 +85,7 @@ class Api {
     // Throw Refusal if this client, or the page that asks through it, may not ask this.
     void admit_page(const Request &request) const;
     void admit(const Request &request, const Route &route) const;
+    void record(const Request &request, const std::string &pattern, int status, Metrics::Seconds time, const Use &use);
 
     // read(json), when there is memory for it: values of JSON take many times the bytes that they are written with.
     template <class Read> [[nodiscard]] auto parsed(std::string_view json, const Read &read) {
@@ -91,15 +94,19 @@ class Api {
     }
 
     // ---- In openai_api.cpp ----
-    [[nodiscard]] Response list_models(const Call &call);
-    [[nodiscard]] Response show_model(const Call &call);
     [[nodiscard]] Response embeddings(const Call &call);
     [[nodiscard]] bool cuts(std::optional<bool> wanted) const { return wanted.value_or(options_.cuts); }
     // (N, C), when the engine has them. `tokens`: of the texts.
     [[nodiscard]] Tensor vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work,
                                     size_t tokens);
     [[nodiscard]] std::shared_ptr<void> memory_for_json(const Tensor &vectors);
-    [[nodiscard]] Json as_json(const Engine &engine) const;
+
+    // ---- In models_api.cpp ----
+    [[nodiscard]] Response list_models(const Call &call);
+    [[nodiscard]] Response show_model(const Call &call);
+    [[nodiscard]] Json as_json(const Models::Listed &listed, const std::string &name) const;
+    [[nodiscard]] Response load_model(const Call &call);
+    [[nodiscard]] Response unload_model(const Call &call);
 
     // ---- In rerank_api.cpp ----
     struct Ranked {
@@ -112,7 +119,7 @@ class Api {
     [[nodiscard]] Response score(const Call &call);
 
     // ---- In tei_api.cpp ----
-    [[nodiscard]] Engine &only_engine(bool (Engine::*can)() const, const std::string &what);
+    [[nodiscard]] Engine &only_engine(const Call &call, bool (Engine::*can)() const, const std::string &what);
     [[nodiscard]] Response tei_embed(const Call &call);
     [[nodiscard]] Response tei_rerank(const Call &call);
 
@@ -128,15 +135,15 @@ class Api {
     [[nodiscard]] Response count_tokens(const Call &call);
     struct Prompts;
     [[nodiscard]] bool shortens(const AnswerRequest &chat) const;
-    [[nodiscard]] Prompts prompts_of(const AnswerRequest &chat);
+    [[nodiscard]] Prompts prompts_of(const Call &call, const AnswerRequest &chat);
     [[nodiscard]] Response write(const Call &call, const AnswerRequest &request, const Prompts &prompts,
                                  const AnswerForm &form);
-    [[nodiscard]] Response whole(const Request &request, Writing &writing);
-    [[nodiscard]] Response stream(const Request &request, const std::shared_ptr<Writing> &writing);
-    void send_events(Writing &writing, const std::function<bool()> &left, const Send &send);
+    [[nodiscard]] Response whole(const Call &call, Writing &writing);
+    [[nodiscard]] Response stream(const Call &call, const std::shared_ptr<Writing> &writing);
+    void send_events(Writing &writing, const std::function<bool()> &left, const Send &send, Use &use);
 
     // ---- In tokens_api.cpp ----
-    [[nodiscard]] Engine &engine_called_or_only(const std::string &name); // "": the only one
+    [[nodiscard]] Engine &engine_called_or_only(const Call &call, const std::string &name); // "": the only one
     [[nodiscard]] Response tokenize_text(const Call &call);
     [[nodiscard]] Response detokenize_ids(const Call &call);
     [[nodiscard]] Response apply_template(const Call &call);
@@ -162,7 +169,7 @@ class Api {
         std::string name;
         const ModelGraph *graph;
     };
-    [[nodiscard]] Graph graph_called(const std::string &name);
+    [[nodiscard]] Graph graph_called(const Call &call, const std::string &name);
 
     // ---- In page_api.cpp ----
     [[nodiscard]] Response show_page(const Call &call);
@@ -175,8 +182,12 @@ class Api {
     [[nodiscard]] Response show_metrics(const Call &call);
 
     [[nodiscard]] std::string told(const std::exception &why) const; // what a client may know of it
-    [[nodiscard]] Engine &engine_called(const std::string &name);
-    [[nodiscard]] Engine &engine_that_writes(const std::string &name);
+    [[nodiscard]] std::string without_paths(std::string text) const; // of models
+    // The model of this name or alias, which stays until the call has been answered. A call that waits or runs loads it
+    // if need be, where the server does that.
+    [[nodiscard]] Engine &engine_called(const Call &call, const std::string &name);
+    [[nodiscard]] Engine &engine_that_writes(const Call &call, const std::string &name);
+    void count(const Call &call, const Usage &tokens); // of the model that it called
     // ---- Waiting for an engine, while looking whether the client is still there ----
     [[nodiscard]] Work::Clock::time_point soon(const Work &work) const; // when to look next
     // Throws Refusal if the client has left or time is up. The work is left then, too.
@@ -195,7 +206,8 @@ class Api {
     // Bytes, of answers that are not written yet: their grammars, and how likely their tokens were.
     static constexpr size_t most_answer_memory = size_t{256} << 20;
     Budget answer_memory_{most_answer_memory};
-    std::deque<Engine> engines_; // last, so that they end first
+    std::optional<RequestLog> log_;
+    Models models_; // last, so that they end first
 };
 
 } // namespace lamina::serve

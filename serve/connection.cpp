@@ -157,8 +157,9 @@ void Connection::go_on() {
     if (ended_ && (phase_ == Phase::idle || phase_ == Phase::head || phase_ == Phase::body)) close();
 }
 
-void Connection::admit(const Request &head) {
+void Connection::admit(Request head) {
     used_ = true;
+    head.address = address_;
     path_ = head.path;
     keep_ = reader_.keeps_alive() && !hub_.ending;
     chunked_ = reader_.takes_chunks();

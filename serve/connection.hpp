@@ -70,7 +70,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void received(size_t bytes);
     void client_ended(bool broken);
     void go_on(); // with what has been received
-    void admit(const Request &head);
+    void admit(Request head);
     [[nodiscard]] bool take_body();
     void hand_over();
     // On a thread of the workers.

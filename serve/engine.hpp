@@ -44,6 +44,7 @@ class Engine {
 
     [[nodiscard]] const std::string &name() const { return name_; }
     [[nodiscard]] const Model &model() const { return model_; }
+    [[nodiscard]] const Device &device() const { return device_; }
     [[nodiscard]] const ModelContents &contents() const { return contents_; }
 
     // ---- What the model can do ----

@@ -78,7 +78,7 @@ void Metrics::batch(const std::string &model, size_t size) {
     add(batches_[model], sizes, static_cast<double>(size));
 }
 
-std::string Metrics::text(const Gauges &gauges) const {
+std::string Metrics::text(const Gauges &gauges, const std::map<std::string, std::string> &states) const {
     const std::scoped_lock lock(mutex_);
     std::string out = heading("lamina_requests_total", "Requests that were answered.", "counter");
     for (const auto &[key, count] : requests_)
@@ -98,6 +98,10 @@ std::string Metrics::text(const Gauges &gauges) const {
     tokens("lamina_generated_tokens_total", "Tokens of answers.", &Usage::answer);
     for (const auto &[name, gauge] : gauges)
         out += heading(name, gauge.first, "gauge") + name + " " + in_short(gauge.second) + "\n";
+    out += heading("lamina_model_state", "1 for the state that a model is in: loaded, loading, unloaded, failed.",
+                   "gauge");
+    for (const auto &[model, state] : states)
+        out += "lamina_model_state{" + labelled("model", model) + "," + labelled("state", state) + "} 1\n";
     return out;
 }
 

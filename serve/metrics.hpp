@@ -23,9 +23,9 @@ class Metrics {
     void first_token(const std::string &model, Seconds time);
     void batch(const std::string &model, size_t size); // requests that a step or a run worked on together
 
-    // In Prometheus's text format; `gauges` are added: name -> what it is, and its value.
+    // In Prometheus's text format; added are `gauges`, name -> what it is, and its value, and states of models.
     using Gauges = std::map<std::string, std::pair<std::string, double>>;
-    [[nodiscard]] std::string text(const Gauges &gauges) const;
+    [[nodiscard]] std::string text(const Gauges &gauges, const std::map<std::string, std::string> &states) const;
 
   private:
     template <size_t Count> struct Histogram {

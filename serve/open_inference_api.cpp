@@ -10,12 +10,18 @@ std::string graph_name(const Engine &engine, const std::string &graph) {
     return engine.contents().graphs.size() == 1 ? engine.name() : engine.name() + "." + graph;
 }
 
-Api::Graph Api::graph_called(const std::string &name) {
+Api::Graph Api::graph_called(const Call &call, const std::string &name) {
     std::vector<std::string> names;
-    for (Engine &engine : engines_)
-        for (const auto &[graph, contents] : engine.contents().graphs) {
-            names.push_back(graph_name(engine, graph));
-            if (names.back() == name) return {&engine, graph, &contents};
+    for (const Models::Listed &each : models_.list()) {
+        if (each.engine == nullptr && (name == each.model->name || name.starts_with(each.model->name + ".")))
+            (void)engine_called(call, each.model->name);
+    }
+    for (const std::shared_ptr<Engine> &engine : models_.loaded())
+        for (const auto &[graph, contents] : engine->contents().graphs) {
+            names.push_back(graph_name(*engine, graph));
+            if (names.back() != name) continue;
+            call.use->engine = engine;
+            return {engine.get(), graph, &contents};
         }
     throw Refusal(404, "there is no model '" + name + "'" + instead_of(name, names));
 }
@@ -35,16 +41,16 @@ Response Api::ready(const Call &) {
 }
 
 Response Api::graph_ready(const Call &call) {
-    (void)graph_called(call.part);
+    (void)graph_called(call, call.part);
     return ready(call);
 }
 
 Response Api::graph_metadata_of(const Call &call) {
-    return {.body = graph_metadata(call.part, *graph_called(call.part).graph).in_one_line()};
+    return {.body = graph_metadata(call.part, *graph_called(call, call.part).graph).in_one_line()};
 }
 
 Response Api::infer(const Call &call) {
-    const Graph graph = graph_called(call.part);
+    const Graph graph = graph_called(call, call.part);
     const InferBody body = infer_body(call.request.body, call.request.header("inference-header-content-length"));
     const auto request = std::make_shared<InferRequest>(
         parsed(body.json, [&](std::string_view) { return infer_request(body, *graph.graph); }));

@@ -39,37 +39,11 @@ Tensor shortened(const Tensor &vectors, int64_t width) {
 
 } // namespace
 
-Json endpoints_of(const Engine &engine) {
-    Json out = Json::array();
-    if (engine.converses()) out.push_back("/v1/chat/completions");
-    if (engine.writes()) out.push_back("/v1/completions");
-    if (engine.embeds()) out.push_back("/v1/embeddings");
-    if (engine.ranks()) out.push_back("/v1/rerank"), out.push_back("/v1/score");
-    if (engine.transcribes()) out.push_back("/v1/audio/transcriptions");
-    return out;
-}
-
-Json Api::as_json(const Engine &engine) const {
-    return {{"id", engine.name()},
-            {"object", "model"},
-            {"created", static_cast<int64_t>(began_)},
-            {"owned_by", "lamina"},
-            {"endpoints", endpoints_of(engine)}};
-}
-
-Response Api::list_models(const Call &) {
-    Json list = Json::array();
-    for (const Engine &engine : engines_) list.push_back(as_json(engine));
-    return {.body = Json{{"object", "list"}, {"data", std::move(list)}}.in_one_line()};
-}
-
-Response Api::show_model(const Call &call) { return {.body = as_json(engine_called(call.part)).in_one_line()}; }
-
 Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work, size_t tokens) {
     work->owner = call.owner;
     engine.submit(work);
     await(*work, call.request);
-    metrics_.tokens(engine.name(), {.prompt = tokens});
+    count(call, {.prompt = tokens});
     return std::move(work->vectors);
 }
 
@@ -80,7 +54,7 @@ std::shared_ptr<void> Api::memory_for_json(const Tensor &vectors) {
 
 Response Api::embeddings(const Call &call) {
     EmbeddingRequest request = parsed(call.request.body, embedding_request);
-    Engine &engine = engine_called(request.model);
+    Engine &engine = engine_called(call, request.model);
     if (!engine.embeds())
         throw Refusal(400, request.model + " does not turn texts into vectors; /v1/models says what each model does",
                       "model");

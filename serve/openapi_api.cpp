@@ -97,7 +97,7 @@ std::vector<Status> refusals_of(const Path &path) {
                             {500, "The server failed."},
                             {503, "The server ends, or memory is missing."}};
     const bool part = path.pattern.find('{') != std::string_view::npos,
-               query = path.pattern == "/props" || path.pattern == "/slots";
+               query = path.pattern == "/props" || path.pattern == "/slots" || path.pattern.starts_with("/models/");
     if (path.key) out.push_back({401, "The key is missing, or not one of the server's."});
     if (part || query || path.work) out.push_back({404, "There is no such model or file."});
     if (path.method == "POST") {
@@ -144,7 +144,10 @@ std::string in_lower_letters(std::string_view text) {
 } // namespace
 
 Response Api::show_openapi(const Call &) {
-    const bool keys = !options_.keys.empty();
+    const bool admins = !options_.admin_keys.empty(), keys = !options_.keys.empty();
+    const auto needs_key = [&](const Route &route) {
+        return route.door == Route::Door::admin ? admins : keys && route.door == Route::Door::key;
+    };
     Json paths = Json::object();
     std::set<std::string, std::less<>> described;
     for (const Route &route : routes()) {
@@ -153,13 +156,12 @@ Response Api::show_openapi(const Call &) {
         if (found == operations().end()) throw std::logic_error("no file in openapi/ describes " + name);
         described.insert(name);
         paths[route.pattern][in_lower_letters(route.method)] = operation_of(
-            {route.method, route.pattern, keys && route.door == Route::Door::key, route.cost == Route::Cost::work},
-            found->second);
+            {route.method, route.pattern, needs_key(route), route.cost == Route::Cost::work}, found->second);
     }
     for (const auto &[name, how] : operations())
         if (!described.contains(name)) throw std::logic_error("openapi/ describes " + name + ", which there is not");
     Json components{{"schemas", schemas()}};
-    if (keys)
+    if (keys || admins)
         components["securitySchemes"] =
             Json{{"bearer", Json{{"type", "http"}, {"scheme", "bearer"}}},
                  {"key", Json{{"type", "apiKey"}, {"in", "header"}, {"name", "x-api-key"}}}};

@@ -62,10 +62,12 @@ Response Api::show_page_file(const Call &call) { return page_file(call.part); }
 
 Response Api::show_status(const Call &) {
     Json models = Json::array();
-    for (const Engine &engine : engines_) {
+    for (const std::shared_ptr<Engine> &each : models_.loaded()) {
+        const Engine &engine = *each;
         Json graphs = Json::array();
         for (const auto &[graph, contents] : engine.contents().graphs) graphs.push_back(graph_name(engine, graph));
         models.push_back({{"name", engine.name()},
+                          {"device", engine.device().id},
                           {"parameters", parameters_of(engine.contents())},
                           {"longest", engine.longest()},
                           {"graphs", std::move(graphs)},

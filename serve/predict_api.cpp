@@ -75,7 +75,7 @@ Json predictions(const std::vector<LabelScore> &labels) {
 
 Response Api::tei_predict(const Call &call) {
     PredictRequest request = parsed(call.request.body, predict_request);
-    Engine &engine = only_engine(&Engine::classifies, "tell classes of texts");
+    Engine &engine = only_engine(call, &Engine::classifies, "tell classes of texts");
     const size_t tokens = tokens_in_texts(engine.model(), request, cuts(request.cut));
     constexpr size_t of_label = 256; // bytes: with its name, as a result and as JSON
     const size_t labels = std::max<size_t>(engine.contents().reading->labels.size(), 2);
@@ -86,7 +86,7 @@ Response Api::tei_predict(const Call &call) {
     work->raw = request.raw;
     engine.submit(work);
     await(*work, call.request);
-    metrics_.tokens(engine.name(), {.prompt = tokens});
+    count(call, {.prompt = tokens});
     if (!request.several) return {.body = predictions(work->labels.front()).in_one_line()};
     Json out = Json::array();
     for (const std::vector<LabelScore> &each : work->labels) out.push_back(predictions(each));

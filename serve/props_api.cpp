@@ -27,7 +27,7 @@ Json usual_numbers(const Engine &engine) {
 
 Response Api::show_props(const Call &call) {
     const auto model = call.request.query.find("model");
-    const Engine &engine = engine_called_or_only(model == call.request.query.end() ? "" : model->second);
+    const Engine &engine = engine_called_or_only(call, model == call.request.query.end() ? "" : model->second);
     Json settings{{"n_ctx", engine.longest()}, {"params", usual_numbers(engine)}};
     Json modalities{{"vision", false}, {"audio", engine.transcribes()}};
     return {.body = Json{{"model_alias", engine.name()},

@@ -6,7 +6,7 @@
 namespace lamina::serve {
 
 Api::Ranked Api::ranked(const Call &call, RerankRequest request, const std::string &field) {
-    Engine &engine = engine_called(request.model);
+    Engine &engine = engine_called(call, request.model);
     if (!engine.ranks())
         throw Refusal(400,
                       request.model + " does not rank documents, since it does not give one score for two texts; "
@@ -19,7 +19,7 @@ Api::Ranked Api::ranked(const Call &call, RerankRequest request, const std::stri
     work->documents = std::move(request.documents);
     engine.submit(work);
     await(*work, call.request);
-    metrics_.tokens(engine.name(), {.prompt = tokens});
+    count(call, {.prompt = tokens});
     request.documents = std::move(work->documents);
     return {std::move(request), std::move(work->scores), tokens};
 }

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,7 +15,8 @@ namespace lamina::serve {
 struct Api::Route {
     std::string_view method, pattern; // "{model}" and "{file}" are one part of a path
     Response (Api::*answer)(const Call &);
-    enum class Door { open, key } door = Door::key; // whether it needs a key, if there are keys
+    // open: needs no key. key: one of any kind, if there are keys. admin: one of an admin.
+    enum class Door { open, key, admin } door = Door::key;
     // glance: answered at once, whatever else goes on. work: counts as a request that waits or runs.
     enum class Cost { glance, look, work } cost = Cost::look;
     size_t largest_body = SIZE_MAX; // bytes, if that is less than what the server takes
@@ -25,10 +28,19 @@ struct Api::Route {
     }
 };
 
+// What a call has used, as it is known in the end.
+struct Api::Use {
+    std::shared_ptr<Engine> engine; // which is not unloaded while this exists; null: none
+    Usage tokens{};
+    std::optional<Metrics::Seconds> first_token{}; // since it was asked
+};
+
 struct Api::Call {
     const Request &request;
     std::string part; // what stands for "{model}" or "{file}" in the path
-    Owner owner{};    // of the work that it asks for
+    std::shared_ptr<Use> use = std::make_shared<Use>();
+    bool waits = false; // it waits or runs: Route::Cost::work
+    Owner owner{};      // of the work that it asks for
 };
 
 // The paths of OpenAI's API that a model can be used with, the most telling one first.

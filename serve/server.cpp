@@ -13,24 +13,27 @@ bool is_local(const std::string &host) { return host == "localhost" || host == "
 class HttpApi : public Server {
   public:
     HttpApi(const ServerOptions &options, const Runtime &runtime, const Device &device)
-        : options_(options), runtime_(runtime), api_({.keys = options.keys,
-                                                      .origins = options.origins,
-                                                      .local = is_local(options.host),
-                                                      .most = options.queue,
-                                                      .bodies = options.bodies,
-                                                      .longest = options.longest,
-                                                      .batch = options.batch,
-                                                      .smaller_caches = options.smaller_caches,
-                                                      .shortens = options.shortens,
-                                                      .guess_ahead = options.guess_ahead,
-                                                      .cuts = options.cuts,
-                                                      .version = options.version,
-                                                      .log = options.log},
-                                                     device) {}
+        : options_(options), api_({.keys = options.keys,
+                                   .admin_keys = options.admin_keys,
+                                   .origins = options.origins,
+                                   .local = is_local(options.host),
+                                   .most = options.queue,
+                                   .bodies = options.bodies,
+                                   .longest = options.longest,
+                                   .batch = options.batch,
+                                   .smaller_caches = options.smaller_caches,
+                                   .shortens = options.shortens,
+                                   .guess_ahead = options.guess_ahead,
+                                   .cuts = options.cuts,
+                                   .most_models = options.most_models,
+                                   .request_log = options.request_log,
+                                   .version = options.version,
+                                   .log = options.log},
+                                  runtime, device) {}
 
-    std::string add(const std::string &name, const Model &model, const SessionOptions &options) override {
-        return api_.add(name, runtime_, model, options).room_in_words();
-    }
+    void add(ServedModel model) override { api_.models().add(std::move(model)); }
+
+    std::string load(const std::string &name) override { return api_.models().load_now(name).room_in_words(); }
 
     void start() override {
         api_.gauges = [this] {
@@ -66,7 +69,6 @@ class HttpApi : public Server {
 
   private:
     const ServerOptions options_;
-    const Runtime runtime_;
     Api api_;
     std::optional<HttpServer> http_; // last, so that it ends first
 };

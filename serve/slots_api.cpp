@@ -32,11 +32,11 @@ Response Api::show_slots(const Call &call) {
         const auto found = call.request.query.find(key);
         return found == call.request.query.end() ? "" : found->second;
     };
-    const std::string model = value("model");
-    if (!model.empty()) (void)engine_called(model);
+    const std::string model = value("model").empty() ? "" : engine_called(call, value("model")).name();
     Json out = Json::array();
     bool free = false;
-    for (const Engine &engine : engines_) {
+    for (const std::shared_ptr<Engine> &each : models_.loaded()) {
+        const Engine &engine = *each;
         if (!model.empty() && engine.name() != model) continue;
         const std::vector<Writer::Slot> slots = engine.slots();
         for (size_t i = 0; i < slots.size(); ++i) {

@@ -62,13 +62,13 @@ Json numbers_of(std::span<const float> vector, bool normalize) {
 
 } // namespace
 
-Engine &Api::only_engine(bool (Engine::*can)() const, const std::string &what) {
-    Engine *found = nullptr;
-    for (Engine &engine : engines_) {
-        if (!(engine.*can)()) continue;
+Engine &Api::only_engine(const Call &call, bool (Engine::*can)() const, const std::string &what) {
+    std::shared_ptr<Engine> &found = call.use->engine;
+    for (const std::shared_ptr<Engine> &engine : models_.loaded()) {
+        if (!(*engine.*can)()) continue;
         if (found != nullptr)
             throw Refusal(400, "several models " + what + "; the paths that begin with /v1/ take the name of one", "");
-        found = &engine;
+        found = engine;
     }
     if (found == nullptr) throw Refusal(400, "no model here can " + what + "; /v1/models says what each does", "");
     return *found;
@@ -76,7 +76,7 @@ Engine &Api::only_engine(bool (Engine::*can)() const, const std::string &what) {
 
 Response Api::tei_embed(const Call &call) {
     EmbedRequest request = parsed(call.request.body, embed_request);
-    Engine &engine = only_engine(&Engine::embeds, "turn texts into vectors");
+    Engine &engine = only_engine(call, &Engine::embeds, "turn texts into vectors");
     const size_t tokens = tokens_in(engine.model(), request.texts, "inputs", cuts(request.cut));
     const auto work = std::make_shared<Embedding>();
     work->texts = std::move(request.texts);
@@ -91,7 +91,7 @@ Response Api::tei_embed(const Call &call) {
 
 Response Api::tei_rerank(const Call &call) {
     TeiRerankRequest request = parsed(call.request.body, tei_rerank_request);
-    request.request.model = only_engine(&Engine::ranks, "rank documents").name();
+    request.request.model = only_engine(call, &Engine::ranks, "rank documents").name();
     const Ranked found = ranked(call, std::move(request.request), "texts");
     Json out = Json::array();
     for (const size_t i : best_first(found.scores)) {

@@ -43,24 +43,25 @@ std::string tokens_as_json(std::span<const int32_t> ids, int64_t limit, const To
 
 } // namespace
 
-Engine &Api::engine_called_or_only(const std::string &name) {
-    if (!name.empty()) return engine_called(name);
-    if (engines_.size() == 1) return engines_.front();
+Engine &Api::engine_called_or_only(const Call &call, const std::string &name) {
+    if (!name.empty()) return engine_called(call, name);
+    const std::vector<Models::Listed> all = models_.list();
+    if (all.size() == 1) return engine_called(call, all.front().model->name);
     std::string names;
-    for (const Engine &engine : engines_) names += (names.empty() ? "" : ", ") + engine.name();
+    for (const Models::Listed &each : all) names += (names.empty() ? "" : ", ") + each.model->name;
     throw Refusal(400, "there are several models here: expected \"model\", one of " + names, "model");
 }
 
 Response Api::apply_template(const Call &call) {
     const AnswerRequest request = parsed(call.request.body, template_request);
-    const Engine &engine = engine_called_or_only(request.model);
+    const Engine &engine = engine_called_or_only(call, request.model);
     const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
     return {.body = Json{{"prompt", prompt}}.in_one_line()};
 }
 
 Response Api::tokenize_text(const Call &call) {
     const TokenizeRequest request = parsed(call.request.body, tokenize_request);
-    const Engine &engine = engine_called_or_only(request.of.model);
+    const Engine &engine = engine_called_or_only(call, request.of.model);
     const std::string text = request.field == "messages"
                                  ? chat_prompt(engine.model(), request.of.messages, request.of.variables)
                                  : request.of.prompts.front();
@@ -80,7 +81,7 @@ Response Api::tokenize_text(const Call &call) {
 
 Response Api::detokenize_ids(const Call &call) {
     const DetokenizeRequest request = parsed(call.request.body, detokenize_request);
-    const Engine &engine = engine_called_or_only(request.model);
+    const Engine &engine = engine_called_or_only(call, request.model);
     const std::vector<TokenText> &known = engine.tokens(true);
     constexpr size_t most = size_t{16} << 20; // bytes of a text
     size_t bytes = 0;

@@ -117,7 +117,7 @@ TranscriptionRequest transcription_request(const std::vector<FormField> &form) {
 
 Response Api::transcriptions(const Call &call) {
     const TranscriptionRequest request = transcription_request(form_of(call.request));
-    Engine &engine = engine_called(request.model);
+    Engine &engine = engine_called(call, request.model);
     if (!engine.transcribes())
         throw Refusal(400, request.model + " does not take audio; /v1/models says what each model does", "model");
     const auto work = std::make_shared<Transcription>();
@@ -129,7 +129,7 @@ Response Api::transcriptions(const Call &call) {
     const Transcript transcript = joined_transcript(work->transcripts);
     size_t tokens = 0;
     for (const Transcript::Part &part : transcript.parts) tokens += part.hypothesis.tokens.size();
-    metrics_.tokens(engine.name(), {.answer = tokens});
+    count(call, {.answer = tokens});
     return transcript_response(request, transcript);
 }
 

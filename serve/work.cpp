@@ -36,9 +36,9 @@ bool Work::left() const {
     return left_;
 }
 
-bool Work::begun() const {
+std::optional<Work::Clock::time_point> Work::began() const {
     const std::scoped_lock lock(mutex_);
-    return begun_;
+    return began_;
 }
 
 void Work::add(std::string_view piece, std::vector<ScoredToken> scores) {
@@ -46,7 +46,7 @@ void Work::add(std::string_view piece, std::vector<ScoredToken> scores) {
     news_.text += piece;
     std::ranges::move(scores, std::back_inserter(news_.scores));
     if (piece.empty()) return;
-    begun_ = true;
+    if (!began_) began_ = Clock::now();
     changed_.notify_all();
 }
 

@@ -49,7 +49,8 @@ class Work {
     // ---- For the engine ----
 
     [[nodiscard]] bool left() const;
-    [[nodiscard]] bool begun() const; // has had a piece
+    [[nodiscard]] bool begun() const { return began().has_value(); }
+    [[nodiscard]] std::optional<Clock::time_point> began() const; // when it had its first piece
     void add(std::string_view piece, std::vector<ScoredToken> scores = {});
     void end(std::exception_ptr why = nullptr);
 
@@ -60,7 +61,8 @@ class Work {
     mutable std::mutex mutex_; // guards all below
     std::condition_variable changed_;
     News news_;
-    bool ended_ = false, left_ = false, begun_ = false;
+    bool ended_ = false, left_ = false;
+    std::optional<Clock::time_point> began_;
     std::exception_ptr why_;
 };
 

@@ -6,7 +6,8 @@ namespace lamina::serve {
 
 void Writer::add(std::shared_ptr<Answer> answer) {
     try {
-        const uint64_t id = batch_.add_ids(answer->prompt, answer->options, {answer->owner.client, answer->owner.request});
+        const uint64_t id =
+            batch_.add_ids(answer->prompt, answer->options, {answer->owner.client, answer->owner.request});
         answers_.emplace(id, std::move(answer));
     } catch (...) {
         answer->end(std::current_exception());

@@ -34,7 +34,10 @@ requests = {
     "/tokenize": {"model": "talker", "prompt": "w7"},
     "/detokenize": {"model": "talker", "tokens": [7]},
     "/apply-template": {"model": "talker", "messages": [message]},
+    "/models/load": {"model": "talker"},
+    "/models/unload": {"model": "spare"},
 }
+boss = {"Authorization": "Bearer boss"}
 # A value for each field whose schema does not say enough to make one, and what else it needs.
 values = {
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
@@ -58,8 +61,8 @@ class TheDocument(unittest.TestCase):
     def setUpClass(cls):
         models = [talking(here / "talker"), with_words("sentences", here / "sentences"),
                   with_words("bert_score", here / "ranker"), spelling(here / "speller"),
-                  with_words("whisper", here / "listener"), repository / "models" / "g2p"]
-        cls.server = server_of(cls, lamina, models)
+                  with_words("whisper", here / "listener"), repository / "models" / "g2p", f"spare={here / 'talker'}"]
+        cls.server = server_of(cls, lamina, models, "--admin-key", "boss")
         cls.text = cls.server.get("/openapi.json")[2]
         cls.document = Document(cls.text)
 
@@ -89,7 +92,8 @@ class TheDocument(unittest.TestCase):
                 self.assertEqual(named, re.findall(r"\{(\w+)\}", path))
 
     def test_has_keys_only_where_they_are_needed(self):
-        self.assertNotIn("securitySchemes", self.text["components"])
+        with Server(lamina, [here / "talker"]) as server:
+            self.assertNotIn("securitySchemes", server.get("/openapi.json")[2]["components"])
         with Server(lamina, [here / "talker"], "--api-key", "secret") as server:
             text = server.get("/openapi.json")[2] # as the page and probes, it needs none
             for path, item in text["paths"].items():
@@ -103,7 +107,7 @@ class TheDocument(unittest.TestCase):
         for path in [each for each, item in self.text["paths"].items() if "post" in item]:
             if path == "/v1/audio/transcriptions" or path.startswith("/v2/"):
                 continue
-            status, _, body = self.server.post(path, {**requests[path], "no_such_field": 1})
+            status, _, body = self.server.post(path, {**requests[path], "no_such_field": 1}, **boss)
             self.assertEqual(status, 400, body)
             taken = re.search(r"supported are (.*)$", body["error"]["message"])[1].split(", ")
             fields = self.properties(path)
@@ -133,7 +137,7 @@ class TheDocument(unittest.TestCase):
                         continue # there are several here
                     with self.subTest(path=path, field=name, value=value):
                         self.assertIsNone(self.document.fault(value, schema))
-                        status, _, found = self.server.post(path, body)
+                        status, _, found = self.server.post(path, body, **boss)
                         if name in ["tools"] and value and "template of talker" in str(found):
                             continue # it is understood, but the model calls none
                         self.assertEqual(status, 200, found)
@@ -180,7 +184,7 @@ class TheDocument(unittest.TestCase):
                     count += 1
                     self.assertIsNotNone(self.document.fault(value, schema))
                     body = {**request, name: value, **({"logprobs": True} if name == "top_logprobs" else {})}
-                    status, _, body = self.server.post(path, body)
+                    status, _, body = self.server.post(path, body, **boss)
                     self.assertEqual(status, 400, f"{path} {name} {value}")
                     self.assertRegex(body["error"]["message"], r"expected", f"{path} {name}")
         self.assertGreater(count, 100)
@@ -222,9 +226,9 @@ class TheDocument(unittest.TestCase):
     def test_fits_answers_of_all_kinds(self):
         """server.py compares each response that it gets."""
         for path, request in requests.items():
-            self.assertEqual(self.server.post(path, request)[0], 200)
+            self.assertEqual(self.server.post(path, request, **boss)[0], 200)
             if "stream" in self.properties(path) and "count" not in path:
-                _, headers, _ = self.server.post(path, {**request, "stream": True})
+                _, headers, _ = self.server.post(path, {**request, "stream": True}, **boss)
                 self.assertEqual(headers["Content-Type"], "text/event-stream")
         for path in ["/", "/page/app.js", "/status", "/health", "/metrics", "/props?model=talker", "/v1/models",
                      "/v1/models/talker", "/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/sentences",

@@ -1,7 +1,9 @@
 // The HTTP server of `lamina serve`: models behind OpenAI's API and the Open Inference Protocol.
 //
-//     const std::unique_ptr<Server> server(new_server(options, runtime, runtime.device("auto")));
-//     server->add("g2p", runtime.load("models/g2p"), {});
+//     const Device device = runtime.device("auto");
+//     const std::unique_ptr<Server> server(new_server(options, runtime, device));
+//     server->add({.name = "g2p", .device = device, .open = [=] { return runtime.load("models/g2p"); }});
+//     server->load("g2p");
 //     server->start();
 //     ...
 //     server->finish();
@@ -12,6 +14,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,6 +25,7 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     int port = 8000;                        // 0: any that is free
     std::vector<std::string> keys;          // of clients; none: no key is needed
+    std::vector<std::string> admin_keys;    // of those who load and unload models, too; none: nobody does
     std::vector<std::string> origins;       // of pages that may use the server: "https://app.example"; "*": any
     size_t queue = 256;                     // requests that wait or run
     size_t connections = 1024;              // open at a time
@@ -34,8 +38,22 @@ struct ServerOptions {
     bool shortens = false;                  // conversations that are too long leave out their oldest turns
     size_t guess_ahead = 0;                 // GenerateOptions
     bool cuts = false;                      // texts to be read that are too long are cut
-    std::string version;                    // of Lamina
+    // The most models that are loaded at a time: then a request for another one loads it, in the place of the one that
+    // was used longest ago. 0: any number, and only an admin loads and unloads some.
+    size_t most_models = 0;
+    std::filesystem::path request_log; // gets a line of JSON for each request; empty: none
+    std::string version;               // of Lamina
     std::function<void(const std::string &line)> log = [](const std::string &) {}; // on any thread
+};
+
+// A model that clients may ask.
+struct ServedModel {
+    std::string name{};                 // by which clients call it
+    std::vector<std::string> aliases{}; // other names of it
+    Device device{};                    // that it runs on
+    SessionOptions session{};
+    std::filesystem::path path{};  // where it is, which no client is told
+    std::function<Model()> open{}; // reads it, whenever it is loaded
 };
 
 class Server {
@@ -45,9 +63,11 @@ class Server {
     Server &operator=(const Server &) = delete;
     virtual ~Server() = default;
 
-    // Models are added before start(), under the names by which clients call them. Returns how many texts the model
-    // writes at once, and how long ones, for people to read; empty if it writes none.
-    virtual std::string add(const std::string &name, const Model &model, const SessionOptions &options) = 0;
+    // Models are added before start(). No two have a name in common.
+    virtual void add(ServedModel model) = 0;
+    // Loads one of them, also before start(). Returns how many texts it writes at once, and how long ones, for people
+    // to read; empty if it writes none. Throws Error.
+    virtual std::string load(const std::string &name) = 0;
     // From now on requests are answered, on threads of the server. Throws Error(failure) if the port cannot be had.
     virtual void start() = 0;
     [[nodiscard]] virtual std::string url() const = 0;

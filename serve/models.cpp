@@ -1,0 +1,205 @@
+#include "models.hpp"
+
+#include "refusal.hpp"
+
+#include "base/nearest.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+namespace lamina::serve {
+namespace {
+
+std::set<std::string> ids_of(const Device &device) {
+    if (device.parts.empty()) return {device.id};
+    std::set<std::string> out;
+    for (const Device &part : device.parts) out.insert(part.id);
+    return out;
+}
+
+bool share_a_device(const Device &a, const Device &b) {
+    const std::set<std::string> of_a = ids_of(a);
+    return std::ranges::any_of(ids_of(b), [&](const std::string &id) { return of_a.contains(id); });
+}
+
+} // namespace
+
+std::string_view name_of(Models::State state) {
+    switch (state) {
+    case Models::State::unloaded:
+        return "unloaded";
+    case Models::State::loading:
+        return "loading";
+    case Models::State::loaded:
+        return "loaded";
+    default:
+        return "unloading";
+    }
+}
+
+Models::Models(const Runtime &runtime, ModelsOptions options, Metrics &metrics)
+    : runtime_(runtime), options_(std::move(options)), metrics_(metrics), thread_([this] { run(); }) {}
+
+Models::~Models() {
+    {
+        const std::scoped_lock lock(mutex_);
+        ending_ = true;
+        changed_.notify_all();
+    }
+    thread_.join();
+}
+
+void Models::add(ServedModel model) {
+    const std::scoped_lock lock(mutex_);
+    entries_.push_back({std::move(model)});
+}
+
+const Engine &Models::load_now(const std::string &name) {
+    Entry &entry = entry_called(name);
+    std::shared_ptr<Engine> engine = open(entry.model);
+    const Engine &out = *engine;
+    change(entry, State::loaded, std::move(engine));
+    return out;
+}
+
+std::vector<Models::Listed> Models::list() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<Listed> out;
+    for (const Entry &each : entries_) out.push_back({&each.model, each.state, each.failure, each.engine});
+    return out;
+}
+
+std::vector<std::shared_ptr<Engine>> Models::loaded() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::shared_ptr<Engine>> out;
+    for (const Entry &each : entries_)
+        if (each.engine != nullptr) out.push_back(each.engine);
+    return out;
+}
+
+// Names do not change while requests are answered, so this needs no lock.
+Models::Entry &Models::entry_called(std::string_view name) const {
+    std::vector<std::string> names;
+    for (Entry &each : entries_) {
+        if (each.model.name == name || std::ranges::count(each.model.aliases, name) != 0) return each;
+        names.push_back(each.model.name);
+        std::ranges::copy(each.model.aliases, std::back_inserter(names));
+    }
+    throw Refusal(404, "there is no model '" + std::string(name) + "'" + instead_of(name, names), "model");
+}
+
+const std::string &Models::name_of(std::string_view alias) const { return entry_called(alias).model.name; }
+
+std::shared_ptr<Engine> Models::find(std::string_view name) {
+    Entry &entry = entry_called(name);
+    const std::scoped_lock lock(mutex_);
+    entry.used = ++uses_;
+    return entry.engine;
+}
+
+void Models::load(std::string_view name) { ask(name, true); }
+
+void Models::unload(std::string_view name) { ask(name, false); }
+
+void Models::ask(std::string_view name, bool load) {
+    Entry &entry = entry_called(name);
+    const std::scoped_lock lock(mutex_);
+    for (auto job = jobs_.rbegin(); job != jobs_.rend(); ++job) // the last word counts
+        if (job->entry == &entry) {
+            if (job->load == load) return;
+            break;
+        }
+    jobs_.push_back({&entry, load});
+    ++entry.pending;
+    changed_.notify_all();
+}
+
+bool Models::wait(std::string_view name, std::chrono::steady_clock::time_point until) {
+    const Entry &entry = entry_called(name);
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, until, [&] { return entry.pending == 0; });
+}
+
+void Models::run() {
+    while (true) {
+        Job job{};
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+            if (ending_) return;
+            job = jobs_.front();
+            jobs_.pop_front();
+        }
+        job.load ? do_load(*job.entry) : do_unload(*job.entry);
+        const std::scoped_lock lock(mutex_);
+        --job.entry->pending;
+        changed_.notify_all();
+    }
+}
+
+void Models::change(Entry &entry, State state, std::shared_ptr<Engine> engine, const std::string &failure) {
+    const std::scoped_lock lock(mutex_);
+    entry.state = state;
+    entry.engine = std::move(engine);
+    entry.failure = failure;
+    if (state == State::loaded) entry.used = ++uses_;
+    changed_.notify_all();
+}
+
+void Models::do_load(Entry &entry) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (entry.engine != nullptr) return;
+    }
+    change(entry, State::loading);
+    try {
+        make_room();
+        change(entry, State::loaded, open(entry.model));
+    } catch (const std::exception &why) {
+        change(entry, State::unloaded, nullptr, why.what());
+        options_.log("error: " + entry.model.name + " could not be loaded: " + why.what());
+    }
+}
+
+void Models::do_unload(Entry &entry) {
+    std::shared_ptr<Engine> engine;
+    {
+        const std::scoped_lock lock(mutex_);
+        engine = entry.engine;
+    }
+    if (engine == nullptr) return;
+    change(entry, State::unloading);
+    constexpr std::chrono::milliseconds often{20};
+    while (engine.use_count() > 1) std::this_thread::sleep_for(often); // its requests; nobody can find it any more
+    engine.reset();
+    change(entry, State::unloaded);
+}
+
+void Models::make_room() {
+    while (options_.most != 0) {
+        Entry *oldest = nullptr;
+        {
+            const std::scoped_lock lock(mutex_);
+            size_t loaded = 0;
+            for (Entry &each : entries_) {
+                if (each.engine == nullptr) continue;
+                ++loaded;
+                if (oldest == nullptr || each.used < oldest->used) oldest = &each;
+            }
+            if (loaded < options_.most) return;
+        }
+        do_unload(*oldest);
+    }
+}
+
+std::shared_ptr<Engine> Models::open(const ServedModel &model) const {
+    uint64_t promised = 0; // on its device
+    for (const std::shared_ptr<Engine> &each : loaded())
+        if (share_a_device(each->device(), model.device)) promised += each->room().caches;
+    const Engine::Options options{model.session, options_.batch, options_.smaller_caches, promised};
+    return std::make_shared<Engine>(model.name, runtime_, model.open(), model.device, options, metrics_);
+}
+
+} // namespace lamina::serve
