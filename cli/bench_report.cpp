@@ -34,7 +34,7 @@ constexpr std::array shapes{
     Shape{"feed_forward", "T=128 C=512 H=2048"},
     Shape{"attention", "B=1 Tq=128 Tk=128 D=64 heads=8"},
     Shape{"attention", "B=1 Tq=512 Tk=512 D=64 heads=8"},
-    Shape{"attention", "B=1 Tq=1 Tk=1 D=64 M=2048 heads=32 kv_heads=8 causal=1 +position +key_cache +value_cache"},
+    Shape{"attention", "B=1 Tq=1 Tk=1 D=64 M=2048 heads=32 kv_heads=8 causal=1 +v +position +key_cache +value_cache"},
     Shape{"layer_norm", "T=512 C=512 +weight +bias"},
     Shape{"rms_norm", "T=256 C=2048 +weight"},
     Shape{"softmax", "T=512 C=2048"},

@@ -125,8 +125,8 @@ typedef struct lamina_param {
  *
  * `follows`: if this optional port is left out, the earlier port of the same list named here stands in for it (the
  * values of attention may be its keys), and the plugin sees that tensor. For a state: the optional input that it
- * belongs to. If a model leaves that input out, the host does not provide the state: without the position of its rows,
- * a layer has no use for those of earlier steps.
+ * belongs to, or several ("position v", since 1.2). If a model leaves one of them out, the host does not provide the
+ * state: without the position of its rows, a layer has no use for those of earlier steps.
  *
  * For an I32 output, since 1.2: what each row holds is a choice of distinct indices, the best by some score, and
  * `follows` names an optional input like it. If a model or the host gives that input, it is the choice, and the layer

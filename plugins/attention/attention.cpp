@@ -25,7 +25,7 @@ lamina_ref append(const Call &call, Plan &plan, const Setting &s, const char *in
 }
 
 constexpr lamina_port cache(const char *name, const char *summary) {
-    return goes_with(or_q8_0(or_f16(state(name, "B M kv_heads*D", "M", summary))), "position");
+    return or_q8_0(or_f16(state(name, "B M kv_heads*D", "M", summary)));
 }
 
 constexpr lamina_port of_heads(const char *name, const char *summary) {
@@ -73,8 +73,8 @@ struct Attention {
             output("y", "B Tq heads*D", "for each query, the weighted sum of the values, the heads side by side"))),
     };
     static constexpr std::array states{
-        cache("key_cache", "keys of all steps; always (B, M), in either layout"),
-        cache("value_cache", "values of all steps, likewise"),
+        goes_with(cache("key_cache", "keys of all steps; always (B, M), in either layout"), "position"),
+        goes_with(cache("value_cache", "values of all steps, likewise, unless the keys are the values"), "position v"),
     };
 
     // The caches replace the keys of the call, which they then contain.
@@ -116,7 +116,8 @@ struct Attention {
         "value_cache=f16",
         "B=3 Tq=5 Tk=5 M=40 D=37 heads=4 kv_heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache "
         "key_cache=f16 value_cache=f16",
-        "B=2 Tq=33 Tk=33 M=70 D=20 heads=3 +position +key_cache +value_cache value_cache=f16",
+        "B=2 Tq=33 Tk=33 M=70 D=20 heads=3 +position +key_cache key_cache=f16",
+        "B=2 Tq=1 Tk=1 M=300 D=36 heads=5 kv_heads=1 causal=1 scale=0.5 +position +key_cache",
         "B=2 Tq=1 Tk=1 M=600 D=64 heads=6 kv_heads=3 causal=1 +v +position +key_cache +value_cache key_cache=q8_0 "
         "value_cache=q8_0",
         "B=2 Tq=37 Tk=37 M=70 D=96 heads=4 kv_heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache "
@@ -148,8 +149,10 @@ struct Attention {
         const auto text = [](int64_t n) { return std::to_string(n); };
         if (s.heads % s.kv_heads != 0)
             throw Invalid("heads must be a multiple of kv_heads: found " + text(s.heads) + " and " + text(s.kv_heads));
-        if (static_cast<bool>(call.state("key_cache")) != static_cast<bool>(call.state("value_cache")))
-            throw Invalid("key_cache and value_cache belong together: give both, or leave both out");
+        if (static_cast<bool>(call.state("value_cache")) != (s.cached && !s.keys_are_values))
+            throw Invalid(
+                "a value_cache belongs to a key_cache, unless v is left out: then the keys are the values, and "
+                "there is a key_cache alone");
         if (call.in("key_mask") && call.in("keep_mask"))
             throw Invalid("key_mask and keep_mask are both given: give a keep_mask that is 0 where either of them is");
         if (s.score_bias && s.distance_bias)
@@ -164,6 +167,7 @@ struct Attention {
             throw Invalid("over a cache, queries are as many as new keys: found " + text(s.q.length) + " and " +
                           text(s.k.length));
         for (const char *name : {"key_cache", "value_cache"}) {
+            if (!call.state(name)) continue;
             const uint32_t dtype = call.state(name).dtype();
             if (dtype == LAMINA_F16 && s.key_width() % 2 != 0)
                 throw Invalid(std::string(name) + " is f16 and its rows have " + text(s.key_width()) +
@@ -187,7 +191,9 @@ struct Attention {
         planner.check_bindings();
         const Setting &s = planner.setting();
         const lamina_ref k = s.cached ? append(call, plan, s, "k", "key_cache") : plan.in("k");
-        const lamina_ref v = s.cached ? append(call, plan, s, "v", "value_cache") : plan.in("v");
+        const lamina_ref v = s.keys_are_values ? k
+                             : s.cached        ? append(call, plan, s, "v", "value_cache")
+                                               : plan.in("v");
         planner.attend(plan.in("q"), k, v);
     }
 };

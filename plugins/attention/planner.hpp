@@ -177,6 +177,7 @@ class Planner {
     }
     [[nodiscard]] uint32_t key_dtype() const { return dtype_of(s_.cached ? call_.state("key_cache") : call_.in("k")); }
     [[nodiscard]] uint32_t value_dtype() const {
+        if (s_.keys_are_values) return key_dtype();
         return dtype_of(s_.cached ? call_.state("value_cache") : call_.in("v"));
     }
 

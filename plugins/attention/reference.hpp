@@ -15,8 +15,9 @@ class Reference {
     explicit Reference(const Call &call) : call_(call), s_(call) {}
 
     void run() {
-        if (s_.cached) append("k", "key_cache"), append("v", "value_cache");
-        keys_ = rows_of("k", "key_cache"), values_ = rows_of("v", "value_cache");
+        if (s_.cached) append("k", "key_cache");
+        if (s_.cached && !s_.keys_are_values) append("v", "value_cache");
+        keys_ = rows_of("k", "key_cache"), values_ = s_.keys_are_values ? keys_ : rows_of("v", "value_cache");
         for (const int64_t r : call_.wanted(call_.out("y")))
             for (int64_t h = 0; h < s_.heads; ++h) attend(s_.q.batch_of(r), s_.q.time_of(r), h);
     }

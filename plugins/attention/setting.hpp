@@ -25,7 +25,7 @@ inline bool has_input(const Call &call, std::string_view name) {
 // What all parts of the layer need from a call: also of a layer that has fewer inputs.
 struct Setting {
     Sequence q, k;
-    bool cached;
+    bool cached, keys_are_values;
     int64_t heads, kv_heads, head_dim, key_rows;
     bool causal;
     int64_t window; // 0: none
@@ -36,8 +36,8 @@ struct Setting {
 
     explicit Setting(const Call &call)
         : q(call.in("q"), call.flag("batch_first")), k(call.in("k"), call.flag("batch_first")),
-          cached(static_cast<bool>(call.state("key_cache"))), heads(call.integer("heads")),
-          kv_heads(call.integer("kv_heads")), head_dim(q.channels / heads),
+          cached(static_cast<bool>(call.state("key_cache"))), keys_are_values(call.in("v").stands_in()),
+          heads(call.integer("heads")), kv_heads(call.integer("kv_heads")), head_dim(q.channels / heads),
           key_rows(cached ? call.state("key_cache").dim(1) : k.length), causal(call.flag("causal")),
           window(call.integer("window")), two_sided(window != 0 && call.flag("two_sided")),
           scale(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : call.real("scale")),

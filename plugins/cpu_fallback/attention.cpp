@@ -32,12 +32,14 @@ class Attention {
           by_distance_(call.in("distance_bias")), slopes_(call.weight("slopes")), sinks_(call.weight("sinks")),
           key_mask_(call.in("key_mask")), mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")),
           out_(call.out("y")), keys_(cached_ ? call.state("key_cache") : call.in("k")),
-          values_(cached_ ? call.state("value_cache") : call.in("v")) {}
+          values_(call.in("v").stands_in() ? keys_
+                  : cached_                ? call.state("value_cache")
+                                           : call.in("v")) {}
 
     void run() const {
         if (cached_) {
             append(call_.in("k"), keys_);
-            append(call_.in("v"), values_);
+            if (!call_.in("v").stands_in()) append(call_.in("v"), values_);
         }
         if (q_.length == 1 && !mask_)
             attend_single_queries();

@@ -33,6 +33,10 @@ struct CpuFallback {
         "activation=" LAMINA_ACTIVATIONS "; x: ... C, residual?: ... C; up_weight: H C, up_bias?: H, "
         "gate_weight?: H C, gate_bias?: H, down_weight: C H, down_bias?: C -> y: ... C",
         XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
+    template <int XDigits>
+    static constexpr auto grouped_linear = cpu_kernel<cpu_fallback::grouped_linear<XDigits>>(
+        "grouped_linear", "groups; x: ... groups*K; weight: groups N K -> y: ... groups*N",
+        XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::activation>("activation", "activation=" LAMINA_ACTIVATIONS
                                                            "|none scale; x: ..., times?: ... -> y: ..."),
@@ -43,7 +47,7 @@ struct CpuFallback {
             "keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, distance_bias?: heads 2*R+1, "
             "position?: i32 B; slopes?: heads, sinks?: heads -> y: sequence B Tq heads*D; key_cache=position: B M "
             "kv_heads*D, "
-            "value_cache=position: B M kv_heads*D"),
+            "value_cache=position v: B M kv_heads*D"),
         cpu_kernel<cpu_fallback::causal_conv1d>(
             "causal_conv1d", "activation=none|" LAMINA_ACTIVATIONS "; x: B T C, position?: i32 B, lengths?: i32 B; "
                              "weight: C K, bias?: C -> y: B T C; before=position: B K-1 C"),
@@ -67,6 +71,9 @@ struct CpuFallback {
             "groups stride padding end_padding=padding activation=none|" LAMINA_ACTIVATIONS "; "
             "x: B stride*S+K-stride-padding-end_padding groups*I, lengths?: i32 B, residual?: B S groups*O; "
             "weight: groups*O I K, bias?: groups*O -> y: B S groups*O"),
+        grouped_linear<3>,
+        grouped_linear<2>,
+        grouped_linear<1>,
         cpu_kernel<cpu_fallback::instance_norm>("instance_norm",
                                                 "eps activation=none|" LAMINA_ACTIVATIONS
                                                 "; x: B T C, lengths?: i32 B; weight?: C, bias?: C -> y: B T C"),

@@ -26,6 +26,7 @@ void top_k(const Call &call);
 // With x in so many digits where weights have few bits (strips.hpp), else as floats.
 template <int XDigits> void experts(const Call &call);
 template <int XDigits> void feed_forward(const Call &call);
+template <int XDigits> void grouped_linear(const Call &call);
 template <int XDigits> void linear(const Call &call);
 
 } // namespace lamina::plugin::cpu_fallback

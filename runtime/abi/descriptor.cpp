@@ -83,9 +83,12 @@ std::string fault_of_ports(const lamina_port *ports, uint32_t n, const char *lis
         if (blocks != 0 && std::string_view(list) != "weight" &&
             (std::string_view(list) != "state" || blocks != LAMINA_Q8_0))
             return name + ": only weights are stored in blocks, and states in those of q8_0";
-        if (p.follows != nullptr && !(stand_in ? seen : leaders).contains(p.follows))
-            return name + " follows '" + p.follows + "', which " +
-                   (stand_in ? "is not listed before it" : "is not an optional input");
+        if (p.follows != nullptr)
+            for (const std::string &earlier : names_in(p.follows)) {
+                if ((stand_in ? seen : leaders).contains(earlier)) continue;
+                return name + " follows '" + earlier + "', which " +
+                       (stand_in ? "is not listed before it" : "is not an optional input");
+            }
         if (p.values != nullptr && p.dtypes != LAMINA_I32) return name + ": only I32 ports may declare values";
         if ((p.flags & LAMINA_PROBABILITIES) != 0 && std::string_view(list) != "output")
             return name + ": only outputs may be probabilities";

@@ -129,13 +129,14 @@ void OpenCall::infer(PortList which, uint32_t i, DType wanted) {
     list.bound.push_back(i);
 }
 
-// All states except those that belong to an input that was left out.
+// All states except those that belong to inputs of which one was left out.
 void OpenCall::infer_states(const OpenTypes &types) {
     const auto states = ports_of(*layer_->contract, PortList::state).ports;
     List &list = lists_[static_cast<size_t>(PortList::state)];
+    const auto is_given = [&](const std::string &input) { return types.in.contains(input); };
     for (uint32_t i = 0; i < states.size(); ++i) {
         if (states[i].capacity != nullptr) dims_.set(states[i].capacity, *types.host_states.capacity);
-        if (states[i].follows == nullptr || types.in.contains(states[i].follows)) {
+        if (states[i].follows == nullptr || std::ranges::all_of(names_in(states[i].follows), is_given)) {
             infer(PortList::state, i, types.host_states.dtype);
         } else {
             list.types.emplace_back();

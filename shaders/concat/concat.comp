@@ -1,4 +1,4 @@
-// Concatenation along the last axis. Values are copied as bits, so that none can change.
+// Concatenation along the last axis, where a row may be one of several groups. Values are copied as bits, so that none can change.
 //
 // a (rows, C), b (rows, D), y (rows, C + D), which has `size` elements in all.
 // Dispatch: one invocation per element of y.

@@ -9,8 +9,8 @@
 //     few_rows.glsl            invocations share the work along K, for a handful of rows
 //     product_matrix.comp      64 x 64 sums per workgroup, with cooperative matrices
 //     product_packed.comp      as product_registers.comp, with fewer and wider loads of rearranged operands
-// tiled.glsl and few_rows.glsl may split K into parts, which product_join.comp adds. With CHOSEN defined, W is one of a
-// stack of matrices: see experts/chosen.glsl.
+// tiled.glsl and few_rows.glsl may split K into parts, which product_join.comp adds. With STACKED defined, W is one of a
+// stack of matrices: see experts/chosen.glsl, or with GROUPED, too, grouped_linear/groups.glsl.
 // lamina::plugin::plan_product() in <lamina/plugin/product.hpp> plans the dispatches.
 
 #ifndef LAMINA_PRODUCT_GLSL
@@ -30,8 +30,8 @@ layout(push_constant) uniform Push {
     uint y_cols;
     uint part_inner; // values along K in a part; inner if K is not split
     uint combine;    // not a specialization constant, so that products which differ in it share a pipeline
-#ifdef CHOSEN
-    CHOSEN_PUSH
+#ifdef STACKED
+    STACKED_PUSH
 #endif
 #ifdef BUILT_ONCE    // for all of these, because the kernel takes drivers long to compile
     uint activation;
@@ -52,7 +52,9 @@ WEIGHT(bias, 2, LAMINA_OF_BIAS)
 layout(std430, set = 0, binding = 3) readonly buffer Z { float z[]; };
 layout(std430, set = 0, binding = 4) writeonly buffer Y { float y[]; };
 
-#ifdef CHOSEN
+#ifdef GROUPED
+#include "grouped_linear/groups.glsl"
+#elif defined(STACKED)
 #include "experts/chosen.glsl"
 #else
 #define ROWS_END rows
@@ -108,7 +110,7 @@ struct Tile {
 bool find_tile(uint tile_rows, uint tile_cols, out Tile tile) {
     const uint down = (rows + tile_rows - 1u) / tile_rows, across = (cols + tile_cols - 1u) / tile_cols;
     const uint n = workgroup_number();
-#ifdef CHOSEN
+#ifdef STACKED
     tile.col = n % across * tile_cols, tile.begin = 0u, tile.end = inner;
     return find_rows(n / across, tile.row);
 #endif

@@ -15,7 +15,7 @@ void main() {
     const uint tile = workgroup_number();
     uint first_row = tile / col_tiles * TILE_ROWS;
     const uint first_col_of_four = tile % col_tiles * LAMINA_REGISTER_COLS + gl_LocalInvocationID.x * 4u;
-#ifdef CHOSEN
+#ifdef STACKED
     if (!find_rows(tile / col_tiles, first_row)) return;
 #endif
     if (first_row >= ROWS_END || first_col_of_four >= cols) return;

@@ -59,9 +59,9 @@ constexpr lamina_port or_q8_0(lamina_port state) { // or q8_0, likewise; put_q8_
     state.dtypes |= LAMINA_Q8_0;
     return state;
 }
-// A state that exists only if the model has this optional input, such as the position of new rows.
-constexpr lamina_port goes_with(lamina_port state, const char *input) {
-    state.follows = input;
+// A state that exists only if the model has these optional inputs, such as the position of new rows ("position v").
+constexpr lamina_port goes_with(lamina_port state, const char *inputs) {
+    state.follows = inputs;
     return state;
 }
 constexpr lamina_port probabilities(lamina_port output) { // every row adds up to 1
