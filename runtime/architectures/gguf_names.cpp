@@ -34,15 +34,22 @@ void replace_all(std::string &text, std::string_view what, std::string_view with
         text.replace(at, what.size(), with);
 }
 
+// `own`: those of the architecture, which come before the usual ones.
+std::string translated(std::string_view name, std::span<const TensorName> own, std::string_view TensorName::*from,
+                       std::string_view TensorName::*to) {
+    for (const std::span<const TensorName> names : {own, std::span<const TensorName>(gguf_tensors)})
+        for (const TensorName &known : names)
+            if (std::string out = translated(name, known.*from, known.*to); !out.empty()) return out;
+    return "";
+}
+
 // Tensors stand in quotes.
 void rename_tensors(std::string &message, std::span<const TensorName> names) {
     for (size_t open = message.find('\''); open != std::string::npos;) {
         const size_t close = message.find('\'', open + 1);
         if (close == std::string::npos) return;
         const std::string quoted = message.substr(open + 1, close - open - 1);
-        std::string name;
-        for (const TensorName &known : names)
-            if (name.empty()) name = translated(quoted, known.hugging_face, known.gguf);
+        const std::string name = translated(quoted, names, &TensorName::hugging_face, &TensorName::gguf);
         if (!name.empty()) message.replace(open + 1, quoted.size(), name);
         // What was not a tensor may end where one begins.
         open = name.empty() ? close : message.find('\'', open + name.size() + 2);
@@ -52,9 +59,8 @@ void rename_tensors(std::string &message, std::span<const TensorName> names) {
 } // namespace
 
 std::string hugging_face_name(const std::string &tensor, std::span<const TensorName> names) {
-    for (const TensorName &known : names)
-        if (std::string name = translated(tensor, known.gguf, known.hugging_face); !name.empty()) return name;
-    return tensor;
+    const std::string name = translated(tensor, names, &TensorName::gguf, &TensorName::hugging_face);
+    return name.empty() ? tensor : name;
 }
 
 std::string in_gguf_names(std::string message, const GgufKind &kind) {

@@ -133,11 +133,10 @@ void build_mpt(Draft &draft) {
                         {.vocabulary = vocabulary, .table = "transformer.wte.weight", .tokens = "classifier"});
 }
 
-constexpr std::array<TensorName, 10> tensors{{
+constexpr std::array<TensorName, 9> tensors{{
     {"token_embd", "transformer.word_embeddings"},
     {"token_embd_norm", "transformer.word_embeddings_layernorm"},
     {"output_norm", "transformer.ln_f"},
-    {"output", "lm_head"},
     {"blk.{i}.attn_norm", "transformer.h.{i}.input_layernorm"},
     {"blk.{i}.attn_qkv", "transformer.h.{i}.self_attention.query_key_value"},
     {"blk.{i}.attn_output", "transformer.h.{i}.self_attention.dense"},

@@ -74,18 +74,6 @@ void build(Draft &draft, bool alternates) {
                         {.vocabulary = vocabulary, .table = "model.embed_tokens.weight"});
 }
 
-constexpr std::array<TensorName, 10> tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
-    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
-    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
-}};
 constexpr std::array<SettingName, 1> settings{{{"logit_scale", "logit_scale"}}};
 constexpr std::array<TensorFlag, 1> biases{{{"attention_bias", "blk.0.attn_q.bias"}}};
 
@@ -95,8 +83,8 @@ namespace families {
 
 std::span<const Architecture> cohere() {
     static constexpr std::array<Architecture, 2> kinds{{
-        {"cohere", [](Draft &draft) { build(draft, false); }, {"command-r", tensors, settings, biases}, "model"},
-        {"cohere2", [](Draft &draft) { build(draft, true); }, {"cohere2", tensors, settings, biases}, "model"},
+        {"cohere", [](Draft &draft) { build(draft, false); }, {"command-r", {}, settings, biases}, "model"},
+        {"cohere2", [](Draft &draft) { build(draft, true); }, {"cohere2", {}, settings, biases}, "model"},
     }};
     return kinds;
 }

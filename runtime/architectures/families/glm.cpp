@@ -56,19 +56,9 @@ void build(Draft &draft, bool normed_after) {
     decoder.add_outputs(normed("model.norm", x), {.vocabulary = vocabulary, .table = "model.embed_tokens.weight"});
 }
 
-constexpr std::array<TensorName, 13> tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+constexpr std::array<TensorName, 3> tensors{{
     {"blk.{i}.post_attention_norm", "model.layers.{i}.post_self_attn_layernorm"},
-    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
     {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_mlp_layernorm"},
 }};
 constexpr std::array<TensorFlag, 1> biases{{{"attention_bias", "blk.0.attn_q.bias"}}};

@@ -87,11 +87,10 @@ void build(Draft &draft) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = prefix + "wte.weight", .tokens = "classifier"});
 }
 
-constexpr std::array<TensorName, 10> tensors{{
+constexpr std::array<TensorName, 9> tensors{{
     {"token_embd", "transformer.wte"},
     {"position_embd", "transformer.wpe"},
     {"output_norm", "transformer.ln_f"},
-    {"output", "lm_head"},
     {"blk.{i}.attn_norm", "transformer.h.{i}.ln_1"},
     {"blk.{i}.attn_qkv", "transformer.h.{i}.attn.c_attn"},
     {"blk.{i}.attn_output", "transformer.h.{i}.attn.c_proj"},

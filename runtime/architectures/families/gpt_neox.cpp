@@ -177,10 +177,9 @@ void build_neo(Draft &draft) {
                         {.vocabulary = vocabulary, .table = "transformer.wte.weight", .tokens = "classifier"});
 }
 
-constexpr std::array<TensorName, 9> neox_tensors{{
+constexpr std::array<TensorName, 8> neox_tensors{{
     {"token_embd", "gpt_neox.embed_in"},
     {"output_norm", "gpt_neox.final_layer_norm"},
-    {"output", "lm_head"},
     {"blk.{i}.attn_norm", "gpt_neox.layers.{i}.input_layernorm"},
     {"blk.{i}.attn_qkv", "gpt_neox.layers.{i}.attention.query_key_value"},
     {"blk.{i}.attn_output", "gpt_neox.layers.{i}.attention.dense"},

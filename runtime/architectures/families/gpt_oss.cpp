@@ -136,21 +136,10 @@ void build(Draft &draft) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 14> tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+constexpr std::array<TensorName, 3> tensors{{
     {"blk.{i}.attn_sinks", "model.layers.{i}.self_attn.sinks"},
     {"blk.{i}.post_attention_norm", "model.layers.{i}.post_attention_layernorm"},
     {"blk.{i}.ffn_gate_inp", "model.layers.{i}.mlp.router"},
-    {"blk.{i}.ffn_gate_exps", "model.layers.{i}.mlp.experts.gate_proj"},
-    {"blk.{i}.ffn_up_exps", "model.layers.{i}.mlp.experts.up_proj"},
-    {"blk.{i}.ffn_down_exps", "model.layers.{i}.mlp.experts.down_proj"},
 }};
 constexpr std::array<SettingName, 3> settings{{
     {"expert_count", "num_local_experts"},

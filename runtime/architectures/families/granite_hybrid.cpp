@@ -135,22 +135,13 @@ void build(Draft &draft) {
     decoder.add_outputs(graph.rms_norm(norm, x, {.eps = eps}), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 23> tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+constexpr std::array<TensorName, 14> tensors{{
     {"blk.{i}.ssm_in", "model.layers.{i}.mamba.in_proj"},
     {"blk.{i}.ssm_conv1d", "model.layers.{i}.mamba.conv1d"},
     {"blk.{i}.ssm_dt", "model.layers.{i}.mamba.dt"},
     {"blk.{i}.ssm_norm", "model.layers.{i}.mamba.norm"},
     {"blk.{i}.ssm_out", "model.layers.{i}.mamba.out_proj"},
     {"blk.{i}", "model.layers.{i}.mamba"}, // ssm_a and ssm_d, which have no other part
-    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
     {"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.router.layer"},
     {"blk.{i}.ffn_gate_exps", "model.layers.{i}.block_sparse_moe.experts.gate_proj"},
     {"blk.{i}.ffn_up_exps", "model.layers.{i}.block_sparse_moe.experts.up_proj"},

@@ -139,15 +139,10 @@ void build(Draft &draft) {
     decoder.add_outputs(norm("model.embedding_norm", x), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 18> tensors{{
-    {"token_embd", "model.embed_tokens"},
+constexpr std::array<TensorName, 13> tensors{{
     {"token_embd_norm", "model.embedding_norm"},
     {"output_norm", "model.embedding_norm"}, // as other files call it
-    {"output", "lm_head"},
     {"blk.{i}.attn_norm", "model.layers.{i}.operator_norm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
     {"blk.{i}.attn_q_norm", "model.layers.{i}.self_attn.q_layernorm"},
     {"blk.{i}.attn_k_norm", "model.layers.{i}.self_attn.k_layernorm"},
     {"blk.{i}.attn_output", "model.layers.{i}.self_attn.out_proj"},

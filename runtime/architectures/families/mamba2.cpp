@@ -46,10 +46,9 @@ void build(Draft &draft) {
                         {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 10> tensors{{
+constexpr std::array<TensorName, 9> tensors{{
     {"token_embd", "backbone.embeddings"},
     {"output_norm", "backbone.norm_f"},
-    {"output", "lm_head"},
     {"blk.{i}.attn_norm", "backbone.layers.{i}.norm"},
     {"blk.{i}.ssm_in", "backbone.layers.{i}.mixer.in_proj"},
     {"blk.{i}.ssm_conv1d", "backbone.layers.{i}.mixer.conv1d"},

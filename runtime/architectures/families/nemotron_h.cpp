@@ -221,10 +221,9 @@ void build(Draft &draft) {
                         {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 24> tensors{{
+constexpr std::array<TensorName, 23> tensors{{
     {"token_embd", "model.embeddings"},
     {"output_norm", "model.norm_f"},
-    {"output", "lm_head"},
     {"blk.{i}.attn_norm", "model.layers.{i}.norm"},
     {"blk.{i}.attn_q", "model.layers.{i}.mixer.q_proj"},
     {"blk.{i}.attn_k", "model.layers.{i}.mixer.k_proj"},

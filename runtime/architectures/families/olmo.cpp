@@ -128,20 +128,8 @@ void build_normed_after(Draft &draft, bool exaone) {
                         {.vocabulary = sizes.vocabulary, .table = "model.embed_tokens.weight"});
 }
 
-constexpr std::array<TensorName, 14> tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_q_norm", "model.layers.{i}.self_attn.q_norm"},
-    {"blk.{i}.attn_k_norm", "model.layers.{i}.self_attn.k_norm"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+constexpr std::array<TensorName, 2> tensors{{
     {"blk.{i}.post_attention_norm", "model.layers.{i}.post_attention_layernorm"},
-    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
-    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
     {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_feedforward_layernorm"},
 }};
 

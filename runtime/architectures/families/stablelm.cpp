@@ -81,42 +81,13 @@ void build_starcoder(Draft &draft) {
     build(draft, starcoder_kind, {biased, biased, biased}, false);
 }
 
-constexpr std::array<TensorName, 12> stablelm_tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
-    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
-    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
-    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
-}};
-constexpr std::array<TensorName, 10> phi_tensors{{
-    {"token_embd", "model.embed_tokens"},
+constexpr std::array<TensorName, 4> phi_tensors{{
     {"output_norm", "model.final_layernorm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
     {"blk.{i}.attn_output", "model.layers.{i}.self_attn.dense"},
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.fc1"},
     {"blk.{i}.ffn_down", "model.layers.{i}.mlp.fc2"},
 }};
-constexpr std::array<TensorName, 11> starcoder_tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
-    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
+constexpr std::array<TensorName, 2> starcoder_tensors{{
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.c_fc"},
     {"blk.{i}.ffn_down", "model.layers.{i}.mlp.c_proj"},
 }};
@@ -132,7 +103,7 @@ namespace families {
 std::span<const Architecture> stablelm() {
     static constexpr std::array<Architecture, 3> kinds{{
         {"phi", build_phi, {"phi2", phi_tensors}, "model"},
-        {"stablelm", build_stablelm, {"stablelm", stablelm_tensors, stablelm_settings, head_biases}, "model"},
+        {"stablelm", build_stablelm, {"stablelm", {}, stablelm_settings, head_biases}, "model"},
         {"starcoder2", build_starcoder, {"starcoder2", starcoder_tensors, starcoder_settings, all_biases}, "model"},
     }};
     return kinds;

@@ -193,9 +193,8 @@ class T5 {
     }
 };
 
-constexpr std::array<TensorName, 29> tensors{{
+constexpr std::array<TensorName, 28> tensors{{
     {"token_embd", "shared"},
-    {"output", "lm_head"},
     {"enc.output_norm", "encoder.final_layer_norm"},
     {"dec.output_norm", "decoder.final_layer_norm"},
     {"enc.blk.{i}.attn_norm", "encoder.block.{i}.layer.0.layer_norm"},
