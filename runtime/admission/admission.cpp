@@ -76,7 +76,6 @@ void Admission::move_to(std::shared_ptr<plan::Device> device) {
     const std::lock_guard lock(mutex_);
     device_ = std::move(device);
     trials_ = std::make_unique<Trials>(device_);
-    background_trials_.reset();
 }
 
 void Admission::try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on) {
@@ -95,13 +94,13 @@ void Admission::try_all(const std::vector<Trial> &trials, const std::function<bo
     trials_->run(trials, caller);
 }
 
-// On the thread of background_. While a run waits for proofs, this waits, too.
+// On the thread of background_. While a run waits for proofs, this waits, too. An open device of a software driver
+// keeps every kernel that it has compiled, in megabytes, so each trial has one of its own.
 void Admission::try_in_background(const Trial &trial) {
-    std::shared_ptr<Trials> trials;
+    std::shared_ptr<plan::Device> device;
     {
         const std::lock_guard lock(mutex_);
-        if (background_trials_ == nullptr) background_trials_ = std::make_shared<Trials>(device_->another());
-        trials = background_trials_;
+        device = device_->another();
     }
     Trials::Caller caller;
     caller.begin = [&](const Trial &t) { return findings_.is_open(t); };
@@ -115,7 +114,7 @@ void Admission::try_in_background(const Trial &trial) {
         findings_.tell_barred(*t.layer);
     };
     try {
-        trials->run({trial}, caller);
+        Trials(device).run({trial}, caller);
     } catch (const Error &e) {
         if (e.code() != ErrorCode::memory) throw;
     }

@@ -115,8 +115,7 @@ class Admission {
 
     std::mutex mutex_; // guards all below but the findings
     std::shared_ptr<plan::Device> device_;
-    std::unique_ptr<Trials> trials_;            // on the device
-    std::shared_ptr<Trials> background_trials_; // on another, from when the first one runs
+    std::unique_ptr<Trials> trials_; // on the device
     const RuntimeOptions options_;
     const Clock::duration proving_time_;
     double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
