@@ -135,6 +135,8 @@ def run(model, family):
 def run_on_images(model, family, ids):
     config = model.config.vision_config if family in ("clip", "siglip") else model.config
     pixels = models.patches(BATCH, (config.image_size // config.patch_size) ** 2, config.patch_size)
+    rest = config.image_size - pixels.shape[-1]  # right of the last patch, and below
+    pixels = torch.nn.functional.pad(pixels, (0, rest, 0, rest))
     if family not in ("clip", "siglip"):
         r = model(pixel_values=pixels, return_dict=True)
         return {"logits": r.logits.reshape(-1)} if "logits" in r else {"hidden": r.last_hidden_state.reshape(-1)}

@@ -86,8 +86,9 @@ Tensor build_patches(const ImageGraph &images, const ClipLayers &layers) {
     return x;
 }
 
-float number_at(const Draft &draft, const std::string &weight) {
-    const model::Weight one = scaled(draft.weights.at(weight).shaped({1}), 1);
+float number_at(const Draft &draft, const GraphWriter &graph, const std::string &weight) {
+    graph.require(weight, {1});
+    const model::Weight one = scaled(draft.weights.at(weight), 1);
     float out = 0;
     std::memcpy(&out, one.bytes().data(), sizeof out);
     return out;
@@ -112,8 +113,8 @@ void build(Draft &draft) {
         const Config texts = draft.config.part("text_config", "siglip_text_model");
         draft.config.ignore({"text_config", "vision_config"});
         build_texts(draft, texts, layers.width());
-        const Json matching{{"scale", std::exp(double{number_at(draft, "logit_scale")})},
-                            {"bias", double{number_at(draft, "logit_bias")}},
+        const Json matching{{"scale", std::exp(double{number_at(draft, images.graph(), "logit_scale")})},
+                            {"bias", double{number_at(draft, images.graph(), "logit_bias")}},
                             {"scores", "sigmoid"}};
         for (const char *number : {"logit_scale", "logit_bias"}) draft.unused.insert(number);
         const Tensor found = attended(draft, images, layers, x);
