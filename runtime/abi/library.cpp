@@ -204,6 +204,7 @@ class Registry::Finder {
 
 std::shared_ptr<const Registry> Registry::discover(const std::vector<fs::path> &folders) {
     auto registry = std::make_shared<Registry>();
+    registry->folders_ = folders;
     Finder finder(*registry);
     for (const fs::path &folder : folders) finder.search(folder);
     finder.read_patterns();

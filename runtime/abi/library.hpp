@@ -67,12 +67,15 @@ class Registry {
     [[nodiscard]] const std::map<std::string, Layer, std::less<>> &layers() const { return layers_; }
     [[nodiscard]] const Executor *executor() const { return executor_ ? executor_.get() : nullptr; } // the device cpu
     [[nodiscard]] const std::vector<Rejected> &rejected() const { return rejected_; }
+    // All that were looked in.
+    [[nodiscard]] const std::vector<std::filesystem::path> &folders() const { return folders_; }
 
   private:
     class Finder;
     std::map<std::string, Layer, std::less<>> layers_;
     std::unique_ptr<Executor> executor_;
     std::vector<Rejected> rejected_;
+    std::vector<std::filesystem::path> folders_;
 };
 
 } // namespace lamina::abi

@@ -147,7 +147,7 @@ ModelContents inspect(const Model &model) {
 
 ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder, const LoadOptions &options) {
     const abi::Registry &plugins = *detail::Access::state(runtime)->plugins;
-    const auto model = architectures::open(folder, options.adapters);
+    const auto model = architectures::open(folder, options.adapters, plugins.folders());
     api::expect_plugins(*model, plugins);
     ModelContents out = contents_of(*model, plugins);
     try {

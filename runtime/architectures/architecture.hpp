@@ -53,6 +53,12 @@ struct GgufRotary {
     double magnitude = 1;             // factor on the rotated channels
 };
 
+// The file that describes an architecture, and its text (described.hpp).
+struct Description {
+    std::filesystem::path file;
+    std::string text;
+};
+
 // A model under construction, from a Hugging Face folder or a GGUF file.
 struct Draft {
     const Config &config;
@@ -73,6 +79,7 @@ struct Draft {
     std::set<std::string, std::less<>> unused = {}; // weights that a file may contain and no layer needs
     std::set<std::string, std::less<>> spare = {};  // the same, but some layer may need them
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
+    const Description *description = nullptr; // null: Lamina knows the architecture
 
     GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights, spare).first->second; }
     // The first of these tensors that the file contains; the first name, if it contains none.

@@ -1,5 +1,6 @@
 #include "architectures/assemble.hpp"
 
+#include "architectures/described.hpp"
 #include "architectures/generation_settings.hpp"
 #include "architectures/image_settings.hpp"
 #include "architectures/output_tokens.hpp"
@@ -32,10 +33,45 @@ bool is_left_out(const Draft &draft, std::string_view base, const std::string &w
     return std::ranges::none_of(draft.graphs, [&](const auto &graph) { return graph.second.names(weight); });
 }
 
-[[noreturn]] void refuse(const Config &config, const std::string &name, const std::set<std::string_view> &supported) {
+[[noreturn]] void refuse(const Config &config, const std::string &name, const std::set<std::string_view> &supported,
+                         const std::string &more = "") {
     std::string list;
     for (const std::string_view each : supported) list += (list.empty() ? "" : ", ") + std::string(each);
-    config.fail("model_type", "the architecture " + in_quotes(name) + " is not supported; supported: " + list);
+    config.fail("model_type", "the architecture " + in_quotes(name) + " is not supported; supported: " + list + more);
+}
+
+// The architecture whose settings are nearest to these, and those that it does not have. Where several have as many,
+// the one with the fewest others.
+struct Nearest {
+    std::string_view model_type;
+    std::vector<std::string> without;
+    size_t others = 0;
+};
+Nearest nearest(const Config &config) {
+    std::optional<Nearest> best;
+    for (const Architecture &each : all()) {
+        const ConfigKeys *keys = each.build == nullptr ? nullptr : ConfigKeys::of_model(each.model_type);
+        if (keys == nullptr) continue;
+        Nearest found{each.model_type, {}, keys->size()};
+        for (const JsonView setting : config.view().members())
+            if (keys->find(keys->name(setting.key())) != nullptr)
+                --found.others;
+            else if (!setting.is_null() && !ConfigKeys::is_harmless_anywhere(setting.key()))
+                found.without.emplace_back(setting.key());
+        const auto rank = [](const Nearest &n) { return std::pair(n.without.size(), n.others); };
+        if (!best || rank(found) < rank(*best)) best = std::move(found);
+    }
+    return *best;
+}
+
+// What may be done about an unknown architecture of a folder.
+std::string way_in(const Config &config, const std::string &name) {
+    const auto [nearest_type, without, others] = nearest(config);
+    std::string out = "; nearest by its settings is " + in_quotes(std::string(nearest_type));
+    for (size_t i = 0; i < without.size() && i < 5; ++i)
+        out += (i == 0 ? ", which has no " : ", ") + in_quotes(without[i]);
+    if (without.size() > 5) out += " and " + std::to_string(without.size() - 5) + " more";
+    return out + "; a file " + name + ".model.json.jinja in a plugin folder can describe it (docs/new_architecture.md)";
 }
 
 // The weights without the unused ones.
@@ -49,13 +85,15 @@ model::Weights used(const Draft &draft, std::string_view base) {
 
 } // namespace
 
-const Architecture &architecture_of(const std::string &model_type, const Config &config) {
+const Architecture &architecture_of(const std::string &model_type, const Config &config,
+                                    const Description *description) {
+    if (description != nullptr) return described();
     std::set<std::string_view> supported;
     for (const Architecture &a : all()) {
         if (a.model_type == model_type) return a;
         supported.insert(a.model_type);
     }
-    refuse(config, model_type, supported);
+    refuse(config, model_type, supported, way_in(config, model_type));
 }
 
 std::string Draft::first_of(std::initializer_list<std::string> names) const {
@@ -91,7 +129,7 @@ const Architecture &architecture_of_gguf(const std::string &name, bool experts, 
 
 std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_type, const std::filesystem::path &path) {
     draft.tokens = output_tokens(draft.generation);
-    const Architecture &architecture = architecture_of(model_type, draft.config);
+    const Architecture &architecture = architecture_of(model_type, draft.config, draft.description);
     architecture.build(draft);
     if (!draft.graphs.contains("encode")) draft.tokens.start.clear(); // a prompt has what it begins with
     for (const std::string_view key : generation_keys()) draft.config.ignore({key.data()});

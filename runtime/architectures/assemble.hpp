@@ -13,8 +13,9 @@ namespace lamina::architectures {
 // The architecture that GGUF files call `name`. Throws Error(input) if none is read from GGUF; `config`: for its place.
 [[nodiscard]] const Architecture &architecture_of_gguf(const std::string &name, bool experts, const Config &config);
 
-// Throws Error(input) for an unknown architecture.
-[[nodiscard]] const Architecture &architecture_of(const std::string &model_type, const Config &config);
+// The architecture of this name, or the one that `description` describes. Throws Error(input) for an unknown one.
+[[nodiscard]] const Architecture &architecture_of(const std::string &model_type, const Config &config,
+                                                  const Description *description = nullptr);
 
 // Builds the draft's graphs with the architecture of this name, and makes a model of them. Throws Error(input) for an
 // unknown architecture (the message lists the known ones) and for settings that the architecture did not read.

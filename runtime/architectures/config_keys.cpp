@@ -76,6 +76,17 @@ std::string description_of(std::string_view type) {
     return std::string(plain_type(type).description);
 }
 
+// Keys without effect, but those that only have none in the models of the table, for these reasons.
+std::set<std::string_view> without_effect(std::initializer_list<std::string_view> reasons_of_models) {
+    const JsonView reasons = table().at("no_effect");
+    for (const std::string_view reason : reasons_of_models) (void)reasons.at(reason); // throws if there is none
+    std::set<std::string_view> out;
+    for (const JsonView reason : reasons.members())
+        if (std::ranges::find(reasons_of_models, reason.key()) == reasons_of_models.end())
+            for (const JsonView name : reason.items()) out.insert(name.string());
+    return out;
+}
+
 } // namespace
 
 bool ConfigKeys::Type::takes(JsonView value) const {
@@ -139,12 +150,12 @@ std::string_view ConfigKeys::name(std::string_view key) const {
 }
 
 bool ConfigKeys::is_harmless(std::string_view key) {
-    static const std::set<std::string_view> all = [] {
-        std::set<std::string_view> out;
-        for (const JsonView reason : table().at("no_effect").members())
-            for (const JsonView name : reason.items()) out.insert(name.string());
-        return out;
-    }();
+    static const std::set<std::string_view> all = without_effect({});
+    return all.contains(key);
+}
+
+bool ConfigKeys::is_harmless_anywhere(std::string_view key) {
+    static const std::set<std::string_view> all = without_effect({"read, but not used", "for classes of other tasks"});
     return all.contains(key);
 }
 

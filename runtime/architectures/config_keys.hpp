@@ -48,7 +48,10 @@ class ConfigKeys {
     [[nodiscard]] const Key *find(std::string_view key) const;       // null: the key is not read
     [[nodiscard]] const Type *type(std::string_view key) const;      // null: it may have any value, as aliases may
     [[nodiscard]] std::string_view name(std::string_view key) const; // without aliases
-    [[nodiscard]] static bool is_harmless(std::string_view key);     // read, but changes no number
+    [[nodiscard]] size_t size() const { return keys_.size(); }
+    [[nodiscard]] static bool is_harmless(std::string_view key); // read, but changes no number
+    [[nodiscard]] static bool
+    is_harmless_anywhere(std::string_view key); // the same of a model that is not in the table
 
   private:
     std::map<std::string, Key, std::less<>> keys_;

@@ -5,6 +5,23 @@
 #include <algorithm>
 
 namespace lamina::architectures {
+namespace {
+
+Json json_of(JsonView value) {
+    if (value.is_null()) return nullptr;
+    if (value.is_boolean()) return value.boolean();
+    if (value.is_integer()) return value.integer(INT64_MIN, INT64_MAX);
+    if (value.is_number()) return value.number();
+    if (value.is_string()) return std::string(value.string());
+    Json out = value.is_list() ? Json::array() : Json::object();
+    if (value.is_list())
+        for (const JsonView item : value.items()) out.push_back(json_of(item));
+    else
+        for (const JsonView member : value.members()) out[member.key()] = json_of(member);
+    return out;
+}
+
+} // namespace
 
 GraphWriter::Tensor GraphWriter::input(const std::string &name, DType dtype, const std::string &dims,
                                        int64_t channels) {
@@ -20,6 +37,13 @@ bool GraphWriter::takes(std::string_view input) const {
 
 bool GraphWriter::names(std::string_view weight) const {
     return named_.contains(weight) || named_.contains(weight.substr(0, weight.rfind('.')));
+}
+
+void GraphWriter::replace(JsonView graph) {
+    graph.allow_keys({"inputs", "layers", "outputs"});
+    inputs_ = json_of(graph.at("inputs")), layers_ = json_of(graph.at("layers"));
+    outputs_ = json_of(graph.at("outputs"));
+    (void)graph.at("inputs").members(); // throws if it is not an object
 }
 
 GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type,

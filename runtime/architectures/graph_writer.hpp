@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/json.hpp"
+#include "base/json_reader.hpp"
 #include "model/weights.hpp"
 
 #include <lamina/tensor.hpp>
@@ -122,6 +123,9 @@ class GraphWriter {
     };
     Tensor attention(const std::string &name, const Tensor &q, const Tensor &k, const Tensor &v,
                      const Attention &options);
+
+    // Makes it the graph that is written here, in the format of model.json.
+    void replace(JsonView graph);
 
     [[nodiscard]] Json json() const { return {{"inputs", inputs_}, {"layers", layers_}, {"outputs", outputs_}}; }
 

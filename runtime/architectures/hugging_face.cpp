@@ -2,6 +2,7 @@
 
 #include "architectures/adapters.hpp"
 #include "architectures/assemble.hpp"
+#include "architectures/described.hpp"
 #include "architectures/file_names.hpp"
 #include "architectures/quantization.hpp"
 #include "architectures/sentence_modules.hpp"
@@ -36,20 +37,23 @@ Config part_for_texts(const Config &whole, std::string &model_type, std::optiona
 
 } // namespace
 
-std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const std::vector<Adapter> &adapters) {
+std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const std::vector<Adapter> &adapters,
+                                                const std::vector<fs::path> &described) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const JsonText document(with_finite_numbers(text_of(file)), file.string());
     const Config whole = Config::of_model(document.root());
     std::string model_type = whole.text("model_type");
-    (void)architecture_of(model_type, whole); // before anything else: such a model may have other files, too
+    const std::optional<Description> found = description_of(model_type, described);
+    const Description *description = found ? &*found : nullptr;
+    (void)architecture_of(model_type, whole, description); // before anything else: such a model may have other files, too
     Quantization quantization = Quantization::of(whole);
     std::optional<bool> tie_words;
-    const Config config = part_for_texts(whole, model_type, tie_words);
+    const Config config = description != nullptr ? whole : part_for_texts(whole, model_type, tie_words);
     config.ignore({"quantization_config"});
     std::optional<JsonText> generation_document;
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
-    const Architecture &architecture = architecture_of(model_type, config);
+    const Architecture &architecture = architecture_of(model_type, config, description);
     const auto named = [&](const model::Weights &given) {
         return as_loaded(given, architecture.base, architecture.renamed);
     };
@@ -68,8 +72,11 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
                 .sentences = std::move(sentences),
                 .task = task_of(whole),
                 .texts = read_text_settings(config, generation, folder)};
+    draft.description = description;
     draft.spare = quantization.zero_biases(weights);
     auto model = assemble(draft, model_type, folder);
+    if (description != nullptr)
+        model->notes.push_back("its layers are as " + found->file.string() + " describes them");
     for (const std::string &note : {quantization.note(), merged.note})
         if (!note.empty()) model->notes.push_back(note);
     return model;

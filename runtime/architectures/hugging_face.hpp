@@ -12,7 +12,9 @@
 
 namespace lamina::architectures {
 
+// `described`: folders with files that describe architectures.
 [[nodiscard]] std::shared_ptr<model::Model> read_hugging_face(const std::filesystem::path &folder,
-                                                              const std::vector<Adapter> &adapters);
+                                                              const std::vector<Adapter> &adapters,
+                                                              const std::vector<std::filesystem::path> &described);
 
 } // namespace lamina::architectures

@@ -23,7 +23,8 @@ bool is_gguf(const fs::path &file) {
     return std::ranges::equal(found, std::as_bytes(std::span("GGUF", 4)));
 }
 
-std::shared_ptr<model::Model> read(const fs::path &path, const std::vector<Adapter> &adapters) {
+std::shared_ptr<model::Model> read(const fs::path &path, const std::vector<Adapter> &adapters,
+                                   const std::vector<fs::path> &described) {
     const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, path.string() + ": " + why); };
     std::error_code error;
     if (!fs::is_directory(path, error)) {
@@ -42,13 +43,14 @@ std::shared_ptr<model::Model> read(const fs::path &path, const std::vector<Adapt
         refuse("no model in this folder; expected the config.json and model.safetensors of Hugging Face (or "
                "pytorch_model.bin), or Lamina's model.json" +
                model::found_instead(path));
-    return read_hugging_face(path, adapters);
+    return read_hugging_face(path, adapters, described);
 }
 
 } // namespace
 
-std::shared_ptr<model::Model> open(const fs::path &given, const std::vector<Adapter> &adapters) {
-    auto model = read(model_path(given), adapters);
+std::shared_ptr<model::Model> open(const fs::path &given, const std::vector<Adapter> &adapters,
+                                   const std::vector<fs::path> &described) {
+    auto model = read(model_path(given), adapters, described);
     model->weights.expect_whole();
     return model;
 }

@@ -12,8 +12,10 @@
 namespace lamina::architectures {
 
 // Weights are mapped into memory, not converted, but those that adapters change, which are made when they are read.
-// Throws Error(input) with the file, the place in it, what was expected and what was found.
+// `described`: folders with files that describe architectures of Hugging Face folders (described.hpp), before those
+// that Lamina knows. Throws Error(input) with the file, the place in it, what was expected and what was found.
 [[nodiscard]] std::shared_ptr<model::Model> open(const std::filesystem::path &given,
-                                                 const std::vector<Adapter> &adapters = {});
+                                                 const std::vector<Adapter> &adapters = {},
+                                                 const std::vector<std::filesystem::path> &described = {});
 
 } // namespace lamina::architectures

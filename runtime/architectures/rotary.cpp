@@ -197,7 +197,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     if (kind.sections) expect_sections(rope, head_dim);
     if (kind.axes) rope.ignore({"mrope_interleaved", "mrope_section"});
     const double part = part_of(config, rope, type, kind);
-    const double outside = config.real(kind.theta_key);
+    const double outside = config.real(kind.theta_key, 10000); // transformers's, of a type that the table does not have
     const double theta = object ? rope.real("rope_theta", outside) : outside;
     if (!(theta > 0))
         (object && rope.has("rope_theta") ? rope : config).fail("rope_theta", "expected a number above 0");

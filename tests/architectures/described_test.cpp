@@ -1,0 +1,79 @@
+// Models of types that a file describes.
+#include "catch.hpp"
+#include "places.hpp"
+#include "temporary_folder.hpp"
+
+#include <lamina/inspect.hpp>
+#include <lamina/lamina.hpp>
+#include <lamina/proof.hpp>
+
+#include <fstream>
+#include <sstream>
+
+using namespace lamina;
+using matchers::contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path source = LAMINA_SOURCE_DIR, example = source / "examples" / "seed_oss",
+               model = source / "tests" / "architectures" / "described" / "seed_oss";
+const std::string file = "seed_oss.model.json.jinja";
+
+std::string text_of(const fs::path &path) {
+    std::ostringstream out;
+    out << std::ifstream(path).rdbuf();
+    return out.str();
+}
+
+Runtime runtime_with(const fs::path &folder) {
+    RuntimeOptions options;
+    options.plugin_folders = {folder, LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    return Runtime(options);
+}
+
+std::string replaced(std::string text, const std::string &what, const std::string &by) {
+    const size_t at = text.find(what);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, what.size(), by);
+}
+
+// Why the model is refused when its type is described with this change.
+std::string refusal(const std::string &what, const std::string &by) {
+    const TemporaryFolder folder;
+    folder.write(file, replaced(text_of(example / file), what, by));
+    try {
+        (void)runtime_with(folder.path()).load(model);
+    } catch (const Error &e) {
+        CHECK(e.code() == ErrorCode::input);
+        return e.what();
+    }
+    return "";
+}
+
+} // namespace
+
+TEST_CASE("described: the example computes what transformers computes") {
+    const Runtime runtime = runtime_with(example);
+    const Model loaded = runtime.load(model);
+    CHECK(compare_with_record(runtime, loaded, runtime.device("cpu"), model / "golden.safetensors").agrees());
+    CHECK_THAT(inspect(loaded).notes.front(), contains((example / file).string()));
+}
+
+TEST_CASE("described: without its file, the type is unknown, and how to describe it is said") {
+    CHECK_THROWS_WITH(runtime_with(LAMINA_PLUGIN_DIR).load(model),
+                      contains("'seed_oss' is not supported") && contains("seed_oss.model.json.jinja"));
+}
+
+TEST_CASE("described: what is wrong with a description is named") {
+    CHECK_THAT(refusal("config.mlp_bias", "config.other"), contains("mlp_bias") && contains("unknown key"));
+    CHECK_THAT(refusal("kv_heads | ", "kv_heads | nothing | "), contains(file) && contains("'nothing'"));
+    CHECK_THAT(refusal("\"causal\": true}},", "\"causal\": true}}"), contains("as written for this model"));
+    CHECK_THAT(refusal("{\"graphs\": {", "{\"graph\": {"), contains("'graph'"));
+    CHECK_THAT(refusal("\"type\": \"rms_norm\"", "\"type\": \"rms_nrm\""), contains("rms_nrm"));
+    CHECK_THAT(refusal("model.layers.0.self_attn.' ~ name", "model.' ~ name"), contains("q_proj has no bias"));
+    CHECK_THAT(
+        refusal("\"type\": \"linear\", \"inputs\": {\"x\": \"model.norm\"},", "\"type\": \"linear\", \"inputs\": {},"),
+        contains("lm_head"));
+}
