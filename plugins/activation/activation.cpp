@@ -11,7 +11,7 @@ using namespace lamina::plugin;
 
 struct ActivationLayer {
     static constexpr auto id = "activation";
-    static constexpr auto summary = "scale * activation(x / scale) * times, value by value";
+    static constexpr auto summary = "scale * activation(x / scale) * times * factor, value by value";
     static constexpr auto source = "Hendrycks, Gimpel: Gaussian Error Linear Units, arXiv:1606.08415; soft cap: Gemma "
                                    "Team: Gemma 2, arXiv:2408.00118, section 2";
 
@@ -19,6 +19,7 @@ struct ActivationLayer {
         choice("activation", "gelu is the erf form; none: the values themselves", LAMINA_ACTIVATIONS "|none"),
         real("scale", "what x is divided by before and multiplied by after; with tanh, y stays within +-scale", 1, 1e-3,
              1e6),
+        real("factor", "of the results", 1, -1e6, 1e6),
     };
     static constexpr std::array inputs{
         input("x", "...", "any tensor"),
@@ -52,16 +53,18 @@ struct ActivationLayer {
         "B=1 T=257 activation=tanh scale=3 +times",
         "B=2 T=67 activation=none +times x=large",
         "B=1 T=5 activation=none x=infinite",
+        "B=2 T=301 activation=none factor=-0.3 x=large",
+        "B=1 T=259 activation=gelu_tanh factor=3 +times",
     };
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), times = call.in("times"), y = call.out("y");
         const Activation activation = chosen(call);
-        const double scale = call.real("scale");
+        const double scale = call.real("scale"), factor = call.real("factor");
         for (const int64_t r : call.wanted(y))
             for (size_t i = 0; i < x.row(r).size(); ++i) {
-                const double factor = times ? times.row(r)[i] : 1;
-                y.row(r)[i] = static_cast<float>(scale * activated(activation, x.row(r)[i] / scale) * factor);
+                const double by = times ? times.row(r)[i] : 1;
+                y.row(r)[i] = static_cast<float>(scale * activated(activation, x.row(r)[i] / scale) * by * factor);
             }
     }
 
@@ -69,8 +72,8 @@ struct ActivationLayer {
         const int64_t size = call.in("x").size();
         const struct {
             uint32_t size;
-            float scale;
-        } push{u32(size), static_cast<float>(call.real("scale"))};
+            float scale, factor;
+        } push{u32(size), static_cast<float>(call.real("scale")), static_cast<float>(call.real("factor"))};
         plan.dispatch(lamina_kernels::activation, plan.spread(ceil_div(size, 256)),
                       {plan.in("x"), plan.in("times"), plan.out("y")}, push,
                       {{0, static_cast<uint32_t>(chosen(call))}, {1, static_cast<bool>(call.in("times"))}});

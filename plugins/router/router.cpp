@@ -22,7 +22,7 @@ class Row {
         : k_(static_cast<size_t>(call.integer("k"))), groups_(static_cast<size_t>(call.integer("groups"))),
           kept_groups_(static_cast<size_t>(call.integer("kept_groups"))), group_(x.size() / groups_),
           softmax_(call.integer("scoring") == by_softmax), normalize_(call.flag("normalize")),
-          scale_(call.real("scale")) {
+          scale_(call.real("scale")), factors_(call.weight("factors")) {
         for (const float v : x) {
             numbers_ = numbers_ && !std::isnan(v) && v != std::numeric_limits<float>::infinity();
             x_.push_back(static_cast<float>(finite(v)));
@@ -47,7 +47,8 @@ class Row {
         double all = normalize_ && !softmax_ ? 1e-20 : 1;
         for (const size_t e : chosen) all += normalize_ && !softmax_ ? scores[e] : 0;
         std::vector<double> out;
-        for (const size_t e : chosen) out.push_back(numbers_ ? scores[e] / all * scale_ : std::nan(""));
+        for (const size_t e : chosen)
+            out.push_back(numbers_ ? scores[e] / all * scale_ * (factors_ ? factors_.f32()[e] : 1) : std::nan(""));
         return out;
     }
 
@@ -66,6 +67,7 @@ class Row {
     const size_t k_, groups_, kept_groups_, group_; // group_: experts in a group
     const bool softmax_, normalize_;
     const double scale_;
+    const Tensor factors_;
     bool numbers_ = true;        // neither NaN nor +infinity
     std::vector<float> x_;       // finite
     std::vector<double> values_; // what experts are chosen by
@@ -156,6 +158,7 @@ struct Router {
     };
     static constexpr std::array weights{
         optional(weight("bias", "E", "added to the scores for the choice, not for the weights")),
+        optional(weight("factors", "E", "times the weight of each expert, at the end")),
     };
     static constexpr std::array outputs{
         by_rows(chosen(indices("experts", "... k", "0 E", "the chosen experts, the best first"), "chosen")),
@@ -181,6 +184,8 @@ struct Router {
         "B=2 T=3 E=160 k=6 groups=8 kept_groups=3 normalize=0 scale=16",
         "B=1 T=5 E=64 k=6 scoring=sigmoid +bias x=large",
         "B=1 T=5 E=64 k=6 +bias",
+        "B=2 T=3 E=128 k=8 +factors",
+        "B=1 T=5 E=64 k=6 scoring=sigmoid normalize=0 +bias +factors weights=f16",
         "B=1 T=3 E=130 k=10 x=zeros +bias bias=zeros",
         "B=1 T=3 E=48 k=6 x=equal groups=6 kept_groups=2 group_score=two_best",
         "B=1 T=3 E=12 k=3 groups=12 kept_groups=4 scoring=sigmoid +bias +chosen",
@@ -243,8 +248,11 @@ struct Router {
                static_cast<float>(call.real("scale"))};
         plan.dispatch(lamina_kernels::router, plan.spread(x.rows()),
                       {plan.in("x"), plan.in("chosen"), plan.weight("bias"), plan.out("experts"), plan.out("weights"),
-                       plan.out("margin")},
-                      push, {{0, static_cast<bool>(call.in("chosen"))}, {1, dtype_of(call.weight("bias"))}});
+                       plan.out("margin"), plan.weight("factors")},
+                      push,
+                      {{0, static_cast<bool>(call.in("chosen"))},
+                       {1, dtype_of(call.weight("bias"))},
+                       {2, dtype_of(call.weight("factors"))}});
     }
 };
 

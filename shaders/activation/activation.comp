@@ -1,4 +1,4 @@
-// Activation: y = scale * activation(x / scale) * times, value by value.
+// Activation: y = scale * activation(x / scale) * times * factor, value by value.
 //
 // x, times, y: any shape, size values in all. Times may be left out.
 // Dispatch: a workgroup of 64 per 256 values. The four loads of an invocation are on their way at a time.
@@ -15,6 +15,7 @@ layout(constant_id = 0) const uint ACTIVATION = LAMINA_RELU;
 layout(push_constant) uniform Push {
     uint size;
     float scale;
+    float factor;
 };
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(constant_id = 1) const bool HAS_TIMES = false;
@@ -37,10 +38,10 @@ void main() {
         float v[4], by[4];
         [[unroll]] for (uint i = 0u; i < 4u; ++i) {
             v[i] = x[first + i * 64u];
-            by[i] = HAS_TIMES ? times[first + i * 64u] : 1.0;
+            by[i] = HAS_TIMES ? times[first + i * 64u] * factor : factor;
         }
         [[unroll]] for (uint i = 0u; i < 4u; ++i) y[first + i * 64u] = activated(v[i]) * by[i];
     } else {
-        for (uint i = first; i < size; i += 64u) y[i] = activated(x[i]) * (HAS_TIMES ? times[i] : 1.0);
+        for (uint i = first; i < size; i += 64u) y[i] = activated(x[i]) * (HAS_TIMES ? times[i] * factor : factor);
     }
 }

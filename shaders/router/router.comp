@@ -2,7 +2,7 @@
 //
 // To sort, an invocation counts how many values come before its own. So barriers are few, and there are no atomics.
 //
-// x (rows, E), chosen (rows, k), bias (E); experts, weights (rows, k), margin (rows).
+// x (rows, E), chosen (rows, k), bias (E), factors (E); experts, weights (rows, k), margin (rows).
 // Dispatch: a workgroup of 64 per row.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -30,6 +30,7 @@ WEIGHT(bias, 2, 1)
 layout(std430, set = 0, binding = 3) writeonly buffer Experts { int chosen_experts[]; };
 layout(std430, set = 0, binding = 4) writeonly buffer Weights { float weights[]; };
 layout(std430, set = 0, binding = 5) writeonly buffer Margin { float margin[]; };
+WEIGHT(factors, 6, 2)
 
 const uint lanes = 64u, most_experts = 1024u, most_groups = 64u, most_k = 64u;
 const float most = 3.402823466e38;
@@ -166,7 +167,8 @@ void main() {
             for (uint i = 0u; i < k; ++i) all += score[i];
         }
         chosen_experts[row * k + lane] = int(list[lane]);
-        weights[row * k + lane] = bad != 0.0 ? uintBitsToFloat(0x7fc00000u) : score[lane] / all * scale;
+        const float own = factors_dtype != 0u ? factors(list[lane]) : 1.0;
+        weights[row * k + lane] = bad != 0.0 ? uintBitsToFloat(0x7fc00000u) : score[lane] / all * scale * own;
     }
     if (lane != 0u) return;
     float low = most, high = -most;

@@ -18,3 +18,4 @@ write(__file__, "softcap", {"activation": "tanh", "scale": 30}, {"x": logits}, {
 times = random(3, 21)
 for name, f in (("silu", silu), ("sigmoid", torch.sigmoid)):
     write(__file__, name + "_gate", {"activation": name}, {"x": x, "times": times}, {"y": f(x) * times})
+    write(__file__, name + "_factor", {"activation": name, "factor": 0.5}, {"x": x, "times": times}, {"y": f(x) * times / 2})

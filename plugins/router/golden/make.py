@@ -4,7 +4,8 @@ import torch
 from golden import random, write
 
 
-def case(name, x, k, scoring="softmax", normalize=True, scale=1.0, groups=1, kept=1, two_best=False, bias=None):
+def case(name, x, k, scoring="softmax", normalize=True, scale=1.0, groups=1, kept=1, two_best=False, bias=None,
+         factors=None):
     experts = x.shape[-1]
     scores = torch.softmax(x, -1) if scoring == "softmax" else torch.sigmoid(x)
     values = x if bias is None else scores + bias
@@ -26,8 +27,11 @@ def case(name, x, k, scoring="softmax", normalize=True, scale=1.0, groups=1, kep
         margin = torch.minimum(margin, clearness(falling[..., kept - 1], falling[..., kept]))
     params = {"k": k, "scoring": scoring, "normalize": normalize, "scale": scale, "groups": groups, "kept_groups": kept}
     params["group_score"] = "two_best" if two_best else "best"
+    if factors is not None:
+        weights = weights * factors[chosen[..., :k]]
     outputs = {"experts": chosen[..., :k], "weights": weights * scale, "margin": margin.double().unsqueeze(-1)}
-    write(__file__, name, params, {"x": x}, outputs, {} if bias is None else {"bias": bias})
+    weights_of_layer = {"bias": bias, "factors": factors}
+    write(__file__, name, params, {"x": x}, outputs, {k: v for k, v in weights_of_layer.items() if v is not None})
 
 
 case("mixtral", random(2, 5, 8), 2)
@@ -36,3 +40,4 @@ case("deepseek_v2", random(7, 40), 6, normalize=False, scale=16.0, groups=8, kep
 case("deepseek_v3", random(9, 64), 8, "sigmoid", scale=2.5, groups=8, kept=4, two_best=True, bias=random(64, scale=0.1))
 case("softmax_bias", random(5, 24), 6, bias=random(24, scale=0.05))
 case("all", random(4, 6), 6, "sigmoid", normalize=False)
+case("gemma4", random(6, 32), 4, factors=random(32))
