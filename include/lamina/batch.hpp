@@ -72,7 +72,8 @@ class Batch {
     // the other texts are not affected.
     uint64_t add(const std::string &text, const GenerateOptions &options = {}, const BatchOwner &owner = {});
     // The same of a text that is token ids already, as token_ids() of texts.hpp gives them: nothing is put around them.
-    // Throws Error(input) for an id that is none of the model's, too.
+    // Throws Error(input) for an id that is none of the model's, too. Those below zero are of images, as
+    // image_prompt_ids() of image.hpp gives them for this session.
     uint64_t add_ids(const std::vector<int32_t> &ids, const GenerateOptions &options = {},
                      const BatchOwner &owner = {});
     // The text ends without a result. False if no text has this id, or has it any more.

@@ -7,6 +7,7 @@
 
 #include <lamina/error.hpp>
 
+#include <cstddef>
 #include <ctime>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@ namespace lamina {
 struct ChatMessage {
     std::string role; // "system", "user", "assistant", or others that the template knows
     std::string content;
+    size_t images = 0; // that come before it; a template must know them. The images themselves go into the prompt later
 };
 
 struct ChatOptions {

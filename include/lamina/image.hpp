@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,9 @@ struct Image {
 // transparent is put on white, as transformers does, and 16 bits become 8. Throws Error(input) for a file that is
 // something else, truncated or damaged, or that has more than 128 million pixels.
 [[nodiscard]] Image read_image(const std::filesystem::path &file);
+// The same of a file that is in memory. `name`: what errors call it.
+[[nodiscard]] Image decode_image(std::span<const std::byte> file, const std::string &name,
+                                 int64_t most_pixels = int64_t{1} << 27);
 
 struct ImageOptions {
     size_t batch = 16; // how many images are processed together
@@ -48,6 +53,34 @@ struct ImageOptions {
 [[nodiscard]] std::vector<std::vector<LabelScore>> match_images(Session &session, const std::vector<Image> &images,
                                                                 const std::vector<std::string> &labels,
                                                                 const ImageOptions &options = {});
+
+// ---- Images in prompts ----
+//
+// Models such as LLaVA continue prompts with images (inspect(model).generation->images):
+//
+//     const auto prompt = lamina::chat_prompt(model, {{"user", "What is this?", 1}});
+//     const auto ids = lamina::image_prompt_ids(session, prompt, {lamina::read_image("photo.jpg")});
+//     std::cout << lamina::generate_from_ids(session, ids).front().text;
+
+// The token ids of a prompt that has ImagePrompts::mark in the place of each image, as chat_prompt() writes it for
+// ChatMessage::images. Those of images are below zero: they belong to this session, which computes each image once and
+// knows it as long as texts use it, and 256 MiB of others. So prompts with different images differ in their ids.
+// `special`: GenerateOptions::special_tokens. Throws Error(usage) for a model that takes no images in prompts,
+// Error(input) if there are more or fewer marks than images, and as Session::generate() does.
+[[nodiscard]] std::vector<int32_t> image_prompt_ids(Session &session, const std::string &prompt,
+                                                    const std::vector<Image> &images, bool special = false);
+
+// Session::hypotheses() of a prompt that is token ids already: nothing is put around them.
+[[nodiscard]] std::vector<Hypothesis> generate_from_ids(Session &session, const std::vector<int32_t> &ids,
+                                                        const GenerateOptions &options = {});
+
+// As shortened_chat_prompt() of texts.hpp. The images are those of all messages, in their order: ChatMessage::images of
+// each, or the parts {"type": "image"} in the variable "messages". Those of messages that are left out are left out,
+// too.
+[[nodiscard]] ShortenedChat shortened_chat_prompt(const Model &model, Session &session,
+                                                  const std::vector<ChatMessage> &messages,
+                                                  const std::vector<Image> &images, size_t longest, size_t answer,
+                                                  const std::map<std::string, std::string> &variables = {});
 
 // What the model's graph takes for these images, for Session::run().
 [[nodiscard]] GraphRun image_inputs(const Model &model, const std::vector<Image> &images);

@@ -75,6 +75,13 @@ struct AudioFormat {
     int64_t length = 0; // samples per window: longer audio is cut into windows
 };
 
+// Images in prompts: image_prompt_ids() of image.hpp.
+struct ImagePrompts {
+    std::string mark;              // what stands for an image in a prompt: "<image>"
+    int64_t height = 0, width = 0; // pixels of what the model sees of an image
+    int64_t tokens = 0;            // that an image takes
+};
+
 // How a model generates text.
 struct TextGeneration {
     std::string encode, decode;       // graphs; `encode` is empty for a language model, which continues its input
@@ -84,8 +91,9 @@ struct TextGeneration {
     std::vector<std::string> start, end;
     // Settings that the start depends on, with their values: GenerateOptions::choices.
     std::map<std::string, std::vector<std::string>, std::less<>> choices;
-    int64_t max_length = 0; // maximum number of tokens in an output, not counting the end
-    int64_t beams = 1;      // of a search, unless GenerateOptions::beams says how many
+    int64_t max_length = 0;               // maximum number of tokens in an output, not counting the end
+    int64_t beams = 1;                    // of a search, unless GenerateOptions::beams says how many
+    std::optional<ImagePrompts> images{}; // if prompts may have some
 };
 
 // How a model turns texts into vectors, classes or missing words: embed(), classify(), label_tokens(), answer() and

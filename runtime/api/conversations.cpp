@@ -1,16 +1,29 @@
+#include <lamina/image.hpp>
 #include <lamina/texts.hpp>
 
 #include "api/access.hpp"
+#include "api/image_prompts.hpp"
 #include "model/place.hpp"
 
 #include "base/json_reader.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 namespace lamina {
 namespace {
+
+// Parts of a message that are images.
+size_t images_in(JsonView message) {
+    if (!message.has("content") || !message.at("content").is_list()) return 0;
+    size_t out = 0;
+    for (const JsonView part : message.at("content").items())
+        if (part.is_object() && part.has("type") && part.at("type").is_string() && part.at("type").string() == "image")
+            ++out;
+    return out;
+}
 
 // The messages of a conversation, and what its prompt is without some of them.
 class Conversation {
@@ -20,13 +33,14 @@ class Conversation {
         : model_(model), messages_(messages), variables_(variables) {
         const auto written = variables.find("messages"); // instead of `messages`
         if (written == variables.end()) {
-            for (const ChatMessage &each : messages) roles_.push_back(each.role);
+            for (const ChatMessage &each : messages) roles_.push_back(each.role), images_.push_back(each.images);
             return;
         }
         const JsonText json(written->second, "messages");
         for (const JsonView each : json.root().items()) {
             roles_.emplace_back(each.at("role").string());
             written_.emplace_back(each.written());
+            images_.push_back(images_in(each));
         }
     }
 
@@ -36,6 +50,11 @@ class Conversation {
         for (size_t i = 0; i < roles_.size(); ++i)
             if (roles_[i] == "user") out.push_back(i);
         return out;
+    }
+
+    // How many images the messages before this one have.
+    [[nodiscard]] size_t images_before(size_t message) const {
+        return std::accumulate(images_.begin(), images_.begin() + static_cast<std::ptrdiff_t>(message), size_t{0});
     }
 
     [[nodiscard]] std::string prompt_without(size_t first, size_t last) const {
@@ -58,6 +77,7 @@ class Conversation {
     const std::vector<ChatMessage> &messages_;
     const std::map<std::string, std::string> &variables_;
     std::vector<std::string> roles_, written_; // written: as JSON, if it is so that they were given
+    std::vector<size_t> images_;
 };
 
 } // namespace
@@ -76,27 +96,39 @@ std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &mess
     return detail::Access::chat_template(model).render(messages, options);
 }
 
-ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMessage> &messages, size_t longest,
-                                    size_t answer, const std::map<std::string, std::string> &variables) {
+namespace {
+
+// A conversation without the messages [first, last), and those of its images that are left.
+struct Part {
+    std::string prompt;
+    size_t first = 0, last = 0;
+    std::vector<Image> images = {};
+    api::ImagePrompt tokens = {};
+};
+
+Part shortened(const Model &model, const std::vector<ChatMessage> &messages, const std::vector<Image> &images,
+               size_t longest, size_t answer, const std::map<std::string, std::string> &variables) {
     const size_t most = longest - std::min(answer == 0 ? longest / 4 : answer, longest / 2);
-    const auto counted = [&](std::string prompt, size_t left_out) {
-        std::vector<int32_t> ids = token_ids(model, prompt, false);
-        return ShortenedChat{std::move(prompt), left_out, std::move(ids)};
-    };
-    ShortenedChat out = counted(chat_prompt(model, messages, variables), 0);
-    if (out.ids.size() <= most) return out;
     const Conversation conversation(model, messages, variables);
+    const auto counted = [&](size_t first, size_t last) {
+        Part out{conversation.prompt_without(first, last), first, last};
+        const size_t before = conversation.images_before(first), after = conversation.images_before(last);
+        for (size_t i = 0; i < images.size(); ++i)
+            if (i < before || i >= after) out.images.push_back(images[i]);
+        out.tokens = api::with_places(*detail::Access::model(model), out.prompt, out.images.size(), false);
+        return out;
+    };
+    Part out = counted(0, 0);
+    if (out.tokens.ids.size() <= most) return out;
     const std::vector<size_t> turns = conversation.turns();
     if (turns.size() < 2) return out;
     // The first turn from which all fits: it is not in [0, none) and, if there is any, not beyond `some`.
     size_t none = 1, some = turns.size() - 1;
-    const auto without = [&](size_t turn) {
-        return counted(conversation.prompt_without(turns.front(), turns[turn]), turns[turn] - turns.front());
-    };
+    const auto without = [&](size_t turn) { return counted(turns.front(), turns[turn]); };
     out = without(some);
     while (none < some) {
         const size_t middle = (none + some) / 2;
-        if (ShortenedChat shorter = without(middle); shorter.ids.size() <= most) {
+        if (Part shorter = without(middle); shorter.tokens.ids.size() <= most) {
             some = middle;
             out = std::move(shorter);
         } else {
@@ -104,6 +136,22 @@ ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMe
         }
     }
     return out;
+}
+
+} // namespace
+
+ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMessage> &messages, size_t longest,
+                                    size_t answer, const std::map<std::string, std::string> &variables) {
+    Part part = shortened(model, messages, {}, longest, answer, variables);
+    return {std::move(part.prompt), part.last - part.first, std::move(part.tokens.ids)};
+}
+
+ShortenedChat shortened_chat_prompt(const Model &model, Session &session, const std::vector<ChatMessage> &messages,
+                                    const std::vector<Image> &images, size_t longest, size_t answer,
+                                    const std::map<std::string, std::string> &variables) {
+    Part part = shortened(model, messages, images, longest, answer, variables);
+    api::see(detail::Access::state(session), part.tokens, part.images);
+    return {std::move(part.prompt), part.last - part.first, std::move(part.tokens.ids)};
 }
 
 } // namespace lamina

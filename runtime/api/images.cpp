@@ -2,6 +2,9 @@
 #include <lamina/image.hpp>
 
 #include "api/access.hpp"
+#include "api/image_prompts.hpp"
+#include "generation/generation.hpp"
+#include "generation/texts.hpp"
 #include "reading/images.hpp"
 #include "reading/reading.hpp"
 
@@ -65,6 +68,23 @@ std::vector<std::vector<LabelScore>> match_images(Session &session, const std::v
         out.push_back(reading::labels_of(labels, model.matching->scores, scores));
     }
     return out;
+}
+
+std::vector<int32_t> image_prompt_ids(Session &session, const std::string &prompt, const std::vector<Image> &images,
+                                      bool special) {
+    detail::SessionState &state = detail::Access::state(session);
+    api::ImagePrompt out = api::with_places(*state.model, prompt, images.size(), special);
+    generation::expect_ids(*state.model, *state.runtime->plugins, out.ids);
+    api::see(state, out, images);
+    return std::move(out.ids);
+}
+
+std::vector<Hypothesis> generate_from_ids(Session &session, const std::vector<int32_t> &ids,
+                                          const GenerateOptions &options) {
+    detail::SessionState &state = detail::Access::state(session);
+    generation::expect_ids(*state.model, *state.runtime->plugins, ids);
+    const std::scoped_lock turn(state.turn);
+    return generation::generate_from(state, {ids}, options).front();
 }
 
 GraphRun image_inputs(const Model &model, const std::vector<Image> &images) {

@@ -105,6 +105,13 @@ TextReading reading_of(const model::Reading &r) {
             .mask = r.mask};
 }
 
+ImagePrompts prompts_of(const model::Images &images) {
+    return {.mark = images.place->mark,
+            .height = images.steps.height,
+            .width = images.steps.width,
+            .tokens = images.tokens};
+}
+
 ImageReading images_of(const model::Images &images) {
     const bool classes = images.gives == model::Images::Gives::classes;
     return {.graph = images.graph,
@@ -132,7 +139,10 @@ ModelContents contents_of(const model::Model &model, const abi::Registry &plugin
             for (const PortTensor &weight : layer.weights) out.weights.at(weight.tensor).used = true;
     if (model.generation) out.generation = generation_of(*model.generation, model.tokens);
     if (model.reading) out.reading = reading_of(*model.reading);
-    if (model.images) out.images = images_of(*model.images);
+    if (model.images && model.images->place)
+        out.generation->images = prompts_of(*model.images);
+    else if (model.images)
+        out.images = images_of(*model.images);
     if (model.speech) out.speech = speech_of(*model.speech);
     out.ignored_keys = model.ignored;
     out.notes = model.notes;

@@ -131,11 +131,12 @@ void check_reading(const model::Model &model, const abi::Registry &plugins) {
     reading::expect_shape(model, reading::shape_of_output(model, plugins, 2, 1), 2, 1); // any shape
 }
 
-void check_images(const model::Model &model, const abi::Registry &plugins) {
+void check_images(model::Model &model, const abi::Registry &plugins) {
     const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(model.images->graph), plugins,
                                                   reading::shapes_of(*model.images, 2)); // any number of images
-    reading::expect_shape_of_images(
-        model, plan.tensors[static_cast<size_t>(plan.outputs.at(model.images->output))].type.shape, 2);
+    const Shape &shape = plan.tensors[static_cast<size_t>(plan.outputs.at(model.images->output))].type.shape;
+    reading::expect_shape_of_images(model, shape, 2);
+    if (model.images->place) model.images->tokens = shape[1] - model.images->place->skip;
 }
 
 void check_speech(const model::Model &model, const abi::Registry &plugins) {

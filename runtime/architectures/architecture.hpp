@@ -115,6 +115,8 @@ struct GgufKind {
     bool experts = false;             // it is that of files with "expert_count", where others share the architecture
 };
 
+inline constexpr std::string_view any_texts = "*"; // what "text_config" says itself; by default "llama"
+
 struct Architecture {
     std::string_view model_type; // in config.json
     void (*build)(Draft &draft);
@@ -123,9 +125,12 @@ struct Architecture {
     // and no layer takes belongs to the head of another task, and is left out. Empty: names have no such prefix.
     std::string_view base = {};
     std::span<const Renaming> renamed = {}; // of tensors in published files; transformers, conversion_mapping.py
-    // Of a model that also sees: the model_type of its "text_config", which says how it is built for texts alone;
-    // `build` is null.
+    // Of a model that also sees: the model_type of its "text_config", which says how it is built for texts alone, or
+    // any_texts; `build` is null.
     std::string_view of_texts = {};
+    // Adds the graph "encode_image", if the files say how images become its input. `whole`: all of config.json. Null:
+    // only texts are read.
+    void (*see)(Draft &draft, const Config &whole) = nullptr;
     bool flat = false; // published files have the settings for texts in config.json itself
     // Which "tie_word_embeddings" counts: that of the texts, or if they have none that of the whole; that of the whole;
     // or either.

@@ -131,6 +131,13 @@ std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_ty
     draft.tokens = output_tokens(draft.generation);
     const Architecture &architecture = architecture_of(model_type, draft.config, draft.description);
     architecture.build(draft);
+    if (draft.images && draft.images->of_prompts()) {
+        const auto decode = draft.graphs.find("decode");
+        if (decode == draft.graphs.end() || !decode->second.takes("image_rows"))
+            draft.config.fail("model_type", in_quotes(model_type) +
+                                                " is not supported as the part for texts of a model "
+                                                "that sees");
+    }
     if (!draft.graphs.contains("encode")) draft.tokens.start.clear(); // a prompt has what it begins with
     for (const std::string_view key : generation_keys()) draft.config.ignore({key.data()});
     draft.config.finish();

@@ -14,9 +14,8 @@ GraphWriter::Tensor ClipLayers::norm(const std::string &name, const GraphWriter:
     return graph_.layer_norm(prefix_ + name, x, {.eps = eps_});
 }
 
-GraphWriter::Tensor ClipLayers::first(int64_t count, GraphWriter::Tensor x, bool causal,
-                                      const GraphWriter::Tensor &lengths) const {
-    for (int64_t i = 0; i < count; ++i) x = layer("encoder.layers." + std::to_string(i), x, causal, lengths);
+GraphWriter::Tensor ClipLayers::all(GraphWriter::Tensor x, bool causal, const GraphWriter::Tensor &lengths) const {
+    for (int64_t i = 0; i < count_; ++i) x = layer(i, x, causal, lengths);
     return x;
 }
 
@@ -27,9 +26,9 @@ GraphWriter::Tensor ClipLayers::feed_forward(const std::string &name, const Grap
         {.hidden = hidden_, .activation = activation_, .up = "fc1", .down = "fc2", .residual = residual});
 }
 
-GraphWriter::Tensor ClipLayers::layer(const std::string &name, const GraphWriter::Tensor &x, bool causal,
+GraphWriter::Tensor ClipLayers::layer(int64_t number, const GraphWriter::Tensor &x, bool causal,
                                       const GraphWriter::Tensor &lengths) const {
-    const std::string self = prefix_ + name + ".self_attn";
+    const std::string name = "encoder.layers." + std::to_string(number), self = prefix_ + name + ".self_attn";
     const GraphWriter::Tensor normed = norm(name + ".layer_norm1", x);
     const GraphWriter::Tensor q = graph_.linear(self + ".q_proj", normed, {}),
                               k = graph_.linear(self + ".k_proj", normed, {}),

@@ -19,13 +19,10 @@ class ClipLayers {
     [[nodiscard]] const std::string &prefix() const { return prefix_; }
 
     [[nodiscard]] GraphWriter::Tensor norm(const std::string &name, const GraphWriter::Tensor &x) const;
-    // The first `count` layers, of x (B, T, C). lengths: of keys; empty: all.
-    [[nodiscard]] GraphWriter::Tensor first(int64_t count, GraphWriter::Tensor x, bool causal,
+    // One layer, or all of them, of x (B, T, C). lengths: of keys; empty: all.
+    [[nodiscard]] GraphWriter::Tensor layer(int64_t number, const GraphWriter::Tensor &x, bool causal,
                                             const GraphWriter::Tensor &lengths) const;
-    [[nodiscard]] GraphWriter::Tensor all(const GraphWriter::Tensor &x, bool causal,
-                                          const GraphWriter::Tensor &lengths) const {
-        return first(count_, x, causal, lengths);
-    }
+    [[nodiscard]] GraphWriter::Tensor all(GraphWriter::Tensor x, bool causal, const GraphWriter::Tensor &lengths) const;
     // Two products with an activation between them: PREFIX NAME.fc1 and .fc2 of x.
     [[nodiscard]] GraphWriter::Tensor feed_forward(const std::string &name, const GraphWriter::Tensor &x,
                                                    const GraphWriter::Tensor &residual) const;
@@ -36,9 +33,6 @@ class ClipLayers {
     double eps_;
     int64_t heads_, width_, hidden_, count_;
     std::string activation_;
-
-    [[nodiscard]] GraphWriter::Tensor layer(const std::string &name, const GraphWriter::Tensor &x, bool causal,
-                                            const GraphWriter::Tensor &lengths) const;
 };
 
 } // namespace lamina::architectures

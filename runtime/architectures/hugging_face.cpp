@@ -22,6 +22,13 @@ Config part_for_texts(const Config &whole, std::string &model_type, std::optiona
     const std::string_view type = architecture.of_texts;
     if (type.empty()) return whole;
     constexpr const char *key = "text_config";
+    std::string type(architecture.of_texts);
+    if (type == any_texts) {
+        const auto texts = whole.object(key);
+        type = texts ? texts->text("model_type", "llama") : "llama";
+        const Architecture &of_texts = architecture_of(type, texts ? *texts : whole);
+        if (of_texts.build == nullptr) texts->fail("model_type", "expected that of a model for texts alone");
+    }
     const bool flat = architecture.flat && !whole.has(key);
     if (!flat && !whole.has(key))
         whole.fail(key, "is missing: expected the settings for texts, of the model_type " + std::string(type));
@@ -54,9 +61,11 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     const Architecture &architecture = architecture_of(model_type, config, description);
-    const auto named = [&](const model::Weights &given) {
-        return as_loaded(given, architecture.base, architecture.renamed);
-    };
+    const Architecture &of_whole = architecture_of(whole.text("model_type"), whole, description);
+    std::vector<Renaming> renamed;
+    if (&of_whole != &architecture) renamed.assign(of_whole.renamed.begin(), of_whole.renamed.end());
+    renamed.insert(renamed.end(), architecture.renamed.begin(), architecture.renamed.end());
+    const auto named = [&](const model::Weights &given) { return as_loaded(given, architecture.base, renamed); };
     model::Weights weights = named(quantization.read(model::open_weights_folder(folder)));
     std::vector<AdapterContents> changes;
     for (const Adapter &adapter : adapters)
@@ -74,6 +83,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
                 .texts = read_text_settings(config, generation, folder)};
     draft.description = description;
     draft.spare = quantization.zero_biases(weights);
+    if (of_whole.see != nullptr && says_of_images(folder)) of_whole.see(draft, whole);
     auto model = assemble(draft, model_type, folder);
     if (description != nullptr)
         model->notes.push_back("its layers are as " + found->file.string() + " describes them");

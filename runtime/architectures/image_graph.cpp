@@ -126,6 +126,13 @@ GraphWriter::Tensor ImageGraph::attended(const Config &config, const std::string
     return graph_->attention(module + ".heads", q, k, v, {.heads = heads, .kv_heads = heads});
 }
 
+void ImageGraph::add_rows(const GraphWriter::Tensor &x, Json place) const {
+    const char *const name = "tokens";
+    graph_->output(name, x);
+    draft_->images->output = name;
+    draft_->images->place = std::move(place);
+}
+
 void ImageGraph::add_output(const std::string &name, const GraphWriter::Tensor &x, bool classes, Json matching) const {
     graph_->output(name, x);
     draft_->images->output = name;

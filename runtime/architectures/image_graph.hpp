@@ -27,6 +27,8 @@ class ImageGraph {
     // "num_attention_heads", "head_dim" and "qkv_bias".
     [[nodiscard]] GraphWriter::Tensor attended(const Config &config, const std::string &module,
                                                const GraphWriter::Tensor &x) const;
+    // The output for prompts: rows (B, N, C) that take the place of tokens. `place`: as model.json has it.
+    void add_rows(const GraphWriter::Tensor &x, Json place) const;
     // The output for images: vectors, or classes.
     void add_output(const std::string &name, const GraphWriter::Tensor &x, bool classes, Json matching = nullptr) const;
 

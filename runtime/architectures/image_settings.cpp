@@ -27,10 +27,11 @@ struct Processor {
     int64_t resample;
     std::array<double, 3> mean, deviation;
 };
-constexpr std::array<Processor, 5> processors{{
+constexpr std::array<Processor, 6> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
+    {"Gemma3", 224, 0, true, false, 2, halves, halves},
     {"Siglip", 224, 0, true, false, 3, halves, halves},
     {"ViT", 224, 0, true, true, 2, halves, halves},
 }};
@@ -132,6 +133,11 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
         out["deviation"] = colours(config, "image_std", processor.deviation);
     }
     config.expect("do_pad", false);
+    if (processor.name == "Gemma3") { // pieces of an image beside the whole
+        config.expect("do_pan_and_scan", false);
+        config.ignore({"image_seq_length", "pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size",
+                       "pan_and_scan_min_ratio_to_activate"});
+    }
     // Images are always of three colours; the others are about calls of the processor, and classes that are made of it.
     config.ignore({"crop_pct", "data_format", "default_to_square", "device", "disable_grouping", "do_convert_rgb",
                    "input_data_format", "pad_size", "processor_class", "return_tensors"});
@@ -176,13 +182,17 @@ std::optional<Preparation> read_preparation(const fs::path &folder, const std::s
     return preparation_of(Config(preprocessing->view()), model_type);
 }
 
+bool says_of_images(const fs::path &folder) { return !folder.empty() && Preprocessing::read(folder) != nullptr; }
+
 Json images_block(const Draft &draft) {
     if (!draft.images || draft.images->steps.empty()) return nullptr;
     const ImageInput &input = *draft.images;
+    if (input.of_prompts() && !draft.texts) return nullptr;
     Json out{{"graph", "encode_image"}, {"patches", "patches"}, {"patch", input.patch}};
     out["size"] = Json::array({input.height, input.width});
     for (const Json::Member &step : *input.steps.members()) out[step.key] = step.value;
-    out[input.classes ? "classes" : "embedding"] = input.output;
+    out[input.of_prompts() ? "tokens" : input.classes ? "classes" : "embedding"] = input.output;
+    if (input.of_prompts()) out["place"] = input.place;
     if (input.classes) {
         out["labels"] = labels_of(draft.config);
         out["scores"] = scores_of(draft.config);

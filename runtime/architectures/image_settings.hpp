@@ -21,6 +21,9 @@ struct ImageInput {
     std::string output; // (B, C), or (B, L) for classes
     bool classes = false;
     Json matching = nullptr; // "matching" of model.json
+    Json place = nullptr;    // "place" of model.json, without what the tokenizer says; then the output is (B, N, C)
+
+    [[nodiscard]] bool of_prompts() const { return !place.empty(); }
 };
 
 struct Sides {
@@ -36,6 +39,9 @@ struct Preparation {
 };
 [[nodiscard]] std::optional<Preparation> read_preparation(const std::filesystem::path &folder,
                                                           const std::string &model_type);
+
+// Whether the files say how images become a model's input.
+[[nodiscard]] bool says_of_images(const std::filesystem::path &folder);
 
 // "images" of model.json; null if the model takes no images, or if no file says how. Throws Error(input).
 [[nodiscard]] Json images_block(const Draft &draft);

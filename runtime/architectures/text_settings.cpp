@@ -307,6 +307,8 @@ Json generation_block(const Draft &draft) {
              {"context", texts.context},
              {"target", texts.target}};
     if (draft.graphs.at("decode").takes("target_lengths")) out["target_lengths"] = "target_lengths";
+    if (draft.graphs.at("decode").takes("image_rows"))
+        out["image_rows"] = "image_rows", out["image_mask"] = "image_mask";
     if (!texts.sampling.empty()) out["sampling"] = texts.sampling;
     out["decoding"] = json_of(read_decoding(draft.generation, audio));
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {

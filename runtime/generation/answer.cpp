@@ -10,7 +10,8 @@ namespace lamina::generation {
 std::unique_ptr<model::TextStream> Answer::begin() const {
     auto stream = model_.target->stream(special_);
     if (model_.encode.empty() && model_.target->split() == model::TextCodec::Split::tokenizer)
-        for (const int32_t token : std::get<Ids>(source_)) (void)stream->push(token);
+        for (const int32_t token : std::get<Ids>(source_))
+            if (token >= 0) (void)stream->push(token); // not of an image
     return stream;
 }
 

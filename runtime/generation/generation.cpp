@@ -203,6 +203,7 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
     size_t longest = 0, longest_prefix = 0;
     for (const size_t i : texts.order()) {
         tasks.push_back(task_of(model, sources[i], options.first + i, positions, shared));
+        if (const auto *const ids = std::get_if<Ids>(&sources[i])) tasks.back().images = session.images.among(*ids);
         longest_prefix = std::max(longest_prefix, tasks.back().prefix.size());
         longest = std::min(longest_prefix + tasks.back().max_length, positions);
     }

@@ -15,7 +15,8 @@ namespace lamina::generation {
 // As Session::hypotheses.
 [[nodiscard]] std::vector<std::vector<Hypothesis>>
 generate(detail::SessionState &session, const std::vector<std::string> &texts, const GenerateOptions &options);
-// The same for token ids or windows of audio, none of which is too long for the model.
+// The same for token ids or windows of audio, none of which is too long for the model. Ids below zero are of images
+// that the session has seen.
 [[nodiscard]] std::vector<std::vector<Hypothesis>>
 generate_from(detail::SessionState &session, const std::vector<Source> &sources, const GenerateOptions &options);
 

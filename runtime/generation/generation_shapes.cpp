@@ -24,6 +24,10 @@ plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64
     shapes.inputs[g.target_ids] = {DType::i32, {batch, target_length}};
     shapes.inputs[g.position] = {DType::i32, {batch}};
     if (g.recurrent()) shapes.inputs[g.target_lengths] = {DType::i32, {batch}};
+    if (g.sees()) {
+        shapes.inputs[g.image_rows] = {DType::f32, {batch, target_length, g.image_channels}};
+        shapes.inputs[g.image_mask] = {DType::i32, {batch, target_length}};
+    }
     for (const auto &[name, type] : encoded) shapes.inputs[name] = type;
     if (g.decode_takes_lengths) shapes.inputs[g.source_lengths] = {DType::i32, {batch}};
     shapes.state_length = state_length;

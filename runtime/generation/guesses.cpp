@@ -20,6 +20,7 @@ std::vector<int32_t> guessed(std::span<const int32_t> text, size_t count) {
         const auto since = text.subspan(static_cast<size_t>(place.end() - text.begin()));
         std::vector<int32_t> out(count);
         for (size_t i = 0; i < count; ++i) out[i] = since[i % since.size()];
+        out.erase(std::ranges::find_if(out, [](int32_t token) { return token < 0; }), out.end()); // of an image
         return out;
     }
     return {};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace lamina::generation {
@@ -13,7 +14,8 @@ constexpr float excluded = -std::numeric_limits<float>::infinity();
 
 void penalize_all(std::span<float> scores, std::span<const int32_t> tokens, double penalty, Ids &room) {
     if (penalty == 1) return;
-    room.assign(tokens.begin(), tokens.end());
+    room.clear();
+    std::ranges::copy_if(tokens, std::back_inserter(room), [](int32_t token) { return token >= 0; }); // not of images
     penalize(scores, room, penalty);
 }
 
@@ -119,6 +121,7 @@ void Processors::count_tokens(std::span<float> scores, const Unfinished &text, I
 }
 
 bool Processors::breaks(int32_t token) const {
+    if (token < 0) return true; // of an image
     const auto [found, is_new] = breaks_.try_emplace(token);
     if (is_new) {
         const std::string text = model_.generation->target->decode({&token, 1});

@@ -7,6 +7,7 @@
 #include "generation/sources.hpp"
 #include "generation/token_scores.hpp"
 #include "grammar/constraint.hpp"
+#include "session/seen_images.hpp"
 
 #include <lamina/lamina.hpp>
 
@@ -34,6 +35,7 @@ struct Task {
     size_t max_length = 0;   // tokens beyond the prefix, the end not counted
     size_t positions = 0;    // tokens that there are positions for, prefix included
     std::shared_ptr<const GenerateOptions> options;
+    std::vector<detail::SeenImages::One> images{}; // whose tokens are in the prefix
 };
 
 // The search for a text: options.beams candidates, best first. One beam is greedy search, token for token. Beam search

@@ -71,6 +71,10 @@ void Sequences::use_program(size_t rows, size_t length, Gives gives, size_t need
 void Sequences::write_what_stays() {
     const plan::GraphPlan &plan = program_->plan();
     for (const auto &[name, tensor] : given_) program_->write(plan.inputs.at(name), tensor.bytes());
+    if (model_.sees()) { // until there are images
+        const int32_t rows = plan.inputs.at(model_.image_rows);
+        program_->write(rows, Tensor(plan.tensors[static_cast<size_t>(rows)].type).bytes());
+    }
     const auto bias = plan.inputs.find(plan::candidate_bias);
     if (bias == plan.inputs.end()) return;
     Tensor suppressed(plan.tensors[static_cast<size_t>(bias->second)].type);
@@ -164,8 +168,27 @@ void Sequences::run_at_ends(size_t length) {
     run();
 }
 
+// Ids below zero are of images: the decoder gets what the image shows there instead.
+void Sequences::write_images() {
+    const plan::GraphPlan &plan = program_->plan();
+    const auto width = static_cast<size_t>(model_.image_channels);
+    const int32_t token = session_.model->images ? session_.model->images->place.value().token : filler;
+    image_mask_.assign(ids_.size(), 0);
+    bool any = false;
+    for (size_t i = 0; i < ids_.size(); ++i) {
+        if (ids_[i] >= 0) continue;
+        if (!std::exchange(any, true)) image_rows_.resize(ids_.size() * width);
+        std::ranges::copy(session_.images.row(ids_[i]), image_rows_.begin() + static_cast<std::ptrdiff_t>(i * width));
+        image_mask_[i] = 1;
+        ids_[i] = token;
+    }
+    program_->write(plan.inputs.at(model_.image_mask), std::as_bytes(std::span(image_mask_)));
+    if (any) program_->write(plan.inputs.at(model_.image_rows), std::as_bytes(std::span(image_rows_)));
+}
+
 void Sequences::run() {
     session_.runtime->working();
+    if (model_.sees()) write_images();
     program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(std::span(ids_)));
     program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(std::span(positions_).first(rows_)));
     if (model_.recurrent())

@@ -88,6 +88,7 @@ class Sequences {
     void write_what_stays();
     void run_block(Tokens tokens, size_t rows, size_t first, size_t length);
     void run_at_ends(size_t length);
+    void write_images();
     void run();
     void settle();
     [[nodiscard]] size_t longest_of(Tokens tokens) const;
@@ -102,6 +103,8 @@ class Sequences {
     size_t rows_ = 0, length_ = 0;
     Gives gives_ = Gives::candidates;
     std::vector<int32_t> ids_, positions_, lengths_; // that it takes: of all rows
+    std::vector<int32_t> image_mask_;                // likewise: which ids are of images
+    std::vector<float> image_rows_;
     std::vector<int32_t> moved_;  // rows as reorder() has them, until the caches follow; empty: they have
     std::vector<int32_t> places_; // these, before rows move again
 };

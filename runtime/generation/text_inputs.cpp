@@ -120,6 +120,10 @@ TensorMap tokens_of(const model::Generation &g, const TensorMap &whole, size_t f
     };
     TensorMap out{{g.target_ids, Tensor::of({rows, static_cast<int64_t>(count)}, columns)}, {g.position, same(first)}};
     if (g.recurrent()) out[g.target_lengths] = same(count);
+    if (g.sees()) { // these are words alone
+        out[g.image_rows] = Tensor(TensorType{DType::f32, {rows, static_cast<int64_t>(count), g.image_channels}});
+        out[g.image_mask] = Tensor(TensorType{DType::i32, {rows, static_cast<int64_t>(count)}});
+    }
     return out;
 }
 

@@ -115,7 +115,7 @@ std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugin
 void expect_ids(const model::Model &model, const abi::Registry &plugins, const Ids &ids) {
     const auto tokens = static_cast<int64_t>(generation_of(model).input().size());
     for (size_t i = 0; i < ids.size(); ++i)
-        if (ids[i] < 0 || ids[i] >= tokens)
+        if ((ids[i] < 0 && !model.generation->sees()) || ids[i] >= tokens)
             throw Error(ErrorCode::input, "token " + std::to_string(i) + ": expected an id from 0 to " +
                                               std::to_string(tokens - 1) + ", found " + std::to_string(ids[i]));
     if (const auto refused = too_long(model, plugins, {ids})) throw Error(ErrorCode::input, refused->why);

@@ -21,7 +21,8 @@ using model::Ids;
 [[nodiscard]] std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
                                         const std::vector<std::string> &texts, bool special = true);
 
-// Throws Error(input) for an id that is none of the model's, and for more tokens than it takes.
+// Throws Error(input) for an id that is none of the model's, and for more tokens than it takes. Ids below zero may be
+// of images, if it takes any.
 void expect_ids(const model::Model &model, const abi::Registry &plugins, const Ids &ids);
 
 // Tokens that a target may have, start and prompt included: as many as there are positions for, and as the model was

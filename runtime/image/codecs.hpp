@@ -9,10 +9,7 @@
 
 namespace lamina::image {
 
-constexpr int64_t most_pixels = int64_t{1} << 27;
-
-// The function "lamina_decode_image" of the library "image_codecs". `name` is the file's, for messages. Throws
-// Error(input) as read_image() does.
-using DecodeImage = void(const std::string &name, std::span<const std::byte> file, Image &out);
+// The function "lamina_decode_image" of the library "image_codecs", as decode_image().
+using DecodeImage = void(const std::string &name, std::span<const std::byte> file, int64_t most, Image &out);
 
 } // namespace lamina::image

@@ -12,7 +12,9 @@
 #include <charconv>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
+#include <sstream>
 
 namespace lamina::model {
 namespace {
@@ -47,7 +49,7 @@ bool has_all(JsonView value, std::initializer_list<const char *> keys) {
     for (const char *key : keys) (value.has(key) ? present : absent) = key;
     if (present != nullptr && absent != nullptr)
         value.fail("'" + std::string(present) + "' needs the key '" + absent +
-                   "' beside it; a decoder-only model has neither");
+                   "' beside it; other models have neither");
     return present != nullptr;
 }
 
@@ -68,18 +70,34 @@ void read_text_source(JsonView value, const Graph &encode, const Graph &decode, 
     check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
 }
 
+// The number of an input's axis that has a fixed size, from `least` to `most`: "B 480000".
+int64_t fixed_size(JsonView name, const GraphInput &input, size_t axis, int64_t least, int64_t most) {
+    std::istringstream dims(input.dims);
+    const std::vector<std::string> all{std::istream_iterator<std::string>(dims), {}};
+    const std::string &size = all.at(axis);
+    int64_t out = 0;
+    const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), out);
+    if (error != std::errc() || end != size.data() + size.size() || out < least || out > most)
+        name.fail("expected a fixed number as size " + std::to_string(axis) + " of this input, " +
+                  std::to_string(least) + " to " + std::to_string(most) + "; '" + input.name + "' is \"" + input.dims +
+                  "\"");
+    return out;
+}
+
+void read_image_inputs(JsonView value, const Graph &decode, Generation &generation) {
+    constexpr int64_t most_channels = int64_t{1} << 20; // so that a bad file cannot exhaust memory
+    const JsonView rows = value.at("image_rows");
+    generation.image_rows = input_at(rows, decode, DType::f32, 3, "B T C");
+    generation.image_mask = input_at(value.at("image_mask"), decode, DType::i32, 2, "B T");
+    generation.image_channels = fixed_size(rows, *find_input(decode, generation.image_rows), 2, 1, most_channels);
+}
+
 void read_audio_source(JsonView value, const Graph &encode, Generation &generation) {
     constexpr int64_t shortest_audio = 6; // cut in the last sixth
     const JsonView name = value.at("source_samples");
     AudioInput audio{.samples = input_at(name, encode, DType::f32, 2, "B 480000"),
                      .rate = value.at("sample_rate").integer(1, highest_sample_rate)};
-    const std::string &dims = find_input(encode, audio.samples)->dims;
-    const std::string length = dims.substr(dims.find(' ') + 1);
-    const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), audio.length);
-    if (error != std::errc() || end != length.data() + length.size() || audio.length < shortest_audio ||
-        audio.length > longest_window)
-        name.fail("expected an input of a fixed number of samples, " + std::to_string(shortest_audio) + " to " +
-                  std::to_string(longest_window) + ", like \"B 480000\"; '" + audio.samples + "' is \"" + dims + "\"");
+    audio.length = fixed_size(name, *find_input(encode, audio.samples), 1, shortest_audio, longest_window);
     generation.audio = std::move(audio);
     check_all_set(value, encode, {generation.audio->samples});
 }
@@ -155,9 +173,11 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 }
 
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys({"encode", "decode", "source_ids", "source_lengths", "source_samples", "sample_rate", "target_ids",
-                      "target_lengths", "position", "logits", "probabilities", "start", "end", "max_length", "context",
-                      "sampling", "decoding", "source", "target"});
+    value.allow_keys({"encode",      "decode",     "source_ids",     "source_lengths", "source_samples",
+                      "sample_rate", "target_ids", "target_lengths", "image_rows",     "image_mask",
+                      "position",    "logits",     "probabilities",  "start",          "end",
+                      "max_length",  "context",    "sampling",       "decoding",       "source",
+                      "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
@@ -165,6 +185,7 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
     if (value.has("target_lengths"))
         generation.target_lengths = input_at(value.at("target_lengths"), decode, DType::i32, 1, "B");
+    if (has_all(value, {"image_rows", "image_mask"})) read_image_inputs(value, decode, generation);
     read_scores(value, decode, generation);
     const bool takes_audio = value.has("source_samples") || value.has("sample_rate");
     for (const char *key : {"source", "source_ids", "source_lengths"})
@@ -175,6 +196,7 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
     std::vector<std::string> set{generation.target_ids, generation.position};
     if (generation.decode_takes_lengths) set.push_back(generation.source_lengths);
     if (generation.recurrent()) set.push_back(generation.target_lengths);
+    if (generation.sees()) set.insert(set.end(), {generation.image_rows, generation.image_mask});
     set.insert(set.end(), generation.encoded.begin(), generation.encoded.end());
     check_all_set(value, decode, set);
 

@@ -76,21 +76,55 @@ Matching matching_at(JsonView value, const Model &model) {
     return out;
 }
 
+ImagePlace place_at(JsonView value, const Model &model) {
+    value.allow_keys({"mark", "text", "token", "skip"});
+    if (!model.generation || !model.generation->sees())
+        value.fail("only a model that continues texts, and whose \"generation\" has \"image_rows\", takes images in "
+                   "prompts");
+    ImagePlace out{.mark = std::string(value.at("mark").string()), .text = std::string(value.at("text").string())};
+    if (model.generation->target->split() != TextCodec::Split::tokenizer)
+        value.fail("the model's target has a vocabulary: expected a tokenizer");
+    if (value.has("skip")) out.skip = value.at("skip").integer(0, 65536);
+    if (out.mark.empty()) value.at("mark").fail("expected a text that is not empty");
+    out.token =
+        static_cast<int32_t>(value.at("token").integer(0, static_cast<int64_t>(model.generation->target->size()) - 1));
+    return out;
+}
+
+struct Output {
+    const char *key;
+    Images::Gives gives;
+};
+constexpr std::array<Output, 3> outputs{
+    {{"embedding", Images::Gives::embedding}, {"classes", Images::Gives::classes}, {"tokens", Images::Gives::tokens}}};
+
+// The key that says what the model gives, and by which output.
+void read_output(JsonView value, const Graph &graph, Images &out) {
+    for (const auto &[key, gives] : outputs) {
+        if (!value.has(key)) continue;
+        if (!out.output.empty()) value.fail("expected one of the keys embedding, classes and tokens");
+        out.gives = gives;
+        out.output = output_at(value.at(key), graph);
+    }
+    if (out.output.empty()) value.fail("expected one of the keys embedding, classes and tokens");
+}
+
 } // namespace
 
 Images read_images(JsonView value, const Model &model) {
     value.allow_keys({"graph", "patches", "patch", "size", "resize", "scale", "mean", "deviation", "embedding",
-                      "classes", "labels", "scores", "matching"});
+                      "classes", "labels", "scores", "matching", "tokens", "place"});
     const Graph &graph = graph_at(value.at("graph"), model);
     Images out{.graph = graph.name, .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K")};
     check_all_set(value, graph, {out.patches});
-    if (value.has("embedding") == value.has("classes")) value.fail("expected one of the keys embedding and classes");
-    out.gives = value.has("classes") ? Images::Gives::classes : Images::Gives::embedding;
-    out.output = output_at(value.at(value.has("classes") ? "classes" : "embedding"), graph);
+    read_output(value, graph, out);
+    if (value.has("place") != (out.gives == Images::Gives::tokens))
+        value.fail("\"tokens\" and \"place\" need each other");
     if (value.has("labels"))
         for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
     if (value.has("scores")) out.scores = scores_at(value.at("scores"));
     out.steps = steps_at(value);
+    if (value.has("place")) out.place = place_at(value.at("place"), model);
     if (value.has("matching")) out.matching = matching_at(value.at("matching"), model);
     return out;
 }

@@ -58,6 +58,9 @@ struct Generation {
     std::vector<std::string> encoded;       // outputs of encode that are inputs of decode, with the same names
     std::string target_ids, position;       // inputs of decode
     std::string target_lengths;             // likewise, how many of a row's ids count; empty: all of them do
+    std::string image_rows, image_mask;     // likewise, what images show, (B, T, C), and which ids it stands in for,
+                                            // (B, T); empty: decode takes no images
+    int64_t image_channels = 0;             // C
     std::string scores;                     // its output, (B, T, V)
     bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)
     int64_t max_length = 0;                 // generated tokens, the end not counted
@@ -69,6 +72,7 @@ struct Generation {
 
     // Whether decode has states that cannot forget their last tokens: such a row goes on, or begins anew.
     [[nodiscard]] bool recurrent() const { return !target_lengths.empty(); }
+    [[nodiscard]] bool sees() const { return !image_rows.empty(); }
     // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens. Not for
     // audio.
     [[nodiscard]] const TextCodec &input() const { return encode.empty() ? *target : *source; }

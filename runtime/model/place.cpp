@@ -19,7 +19,7 @@ std::string place_in(const Model &model, std::string_view pointer) {
 std::string what_it_does(const Model &model) {
     if (model.reading && model.reading->gives == Reading::Gives::answers) return "finds answers to questions in texts";
     if (model.images && model.reading) return "turns images and texts into vectors";
-    if (model.images)
+    if (model.images && !model.images->place)
         return std::string("turns images into ") +
                (model.images->gives == Images::Gives::embedding ? "vectors" : "classes");
     if (model.reading)

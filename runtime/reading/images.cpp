@@ -7,7 +7,6 @@
 #include <bit>
 
 namespace lamina::reading {
-namespace {
 
 void expect_pixels(const Image &image, size_t number) {
     const bool sized = image.width > 0 && image.height > 0 && image.width <= INT32_MAX && image.height <= INT32_MAX;
@@ -18,10 +17,21 @@ void expect_pixels(const Image &image, size_t number) {
                                           " values");
 }
 
+namespace {
+
+void expect_shape_of_rows(const model::Model &model, const Shape &output, int64_t batch) {
+    const int64_t skip = model.images->place->skip, channels = model.generation->image_channels;
+    if (output.size() != 3 || output.front() != batch || output[1] <= skip || output.back() != channels)
+        throw Error(ErrorCode::input, model::place_in(model, "/images/tokens") + ": expected '" + model.images->output +
+                                          "' to be (B, N, " + std::to_string(channels) + ") with N above " +
+                                          std::to_string(skip) + ", found " + to_string(output) +
+                                          " for B = " + std::to_string(batch));
+}
+
 } // namespace
 
 const model::Images &images_of(const model::Model &model) {
-    if (!model.images)
+    if (!model.images || model.images->place)
         throw Error(ErrorCode::usage,
                     model.folder.string() + " does not take images: it " + model::what_it_does(model));
     return *model.images;
@@ -75,6 +85,7 @@ plan::GraphShapes shapes_of(const model::Images &images, int64_t batch) {
 void expect_shape_of_images(const model::Model &model, const Shape &output, int64_t batch) {
     const model::Images &images = *model.images;
     const bool classes = images.gives == model::Images::Gives::classes;
+    if (images.place) return expect_shape_of_rows(model, output, batch);
     const auto place = [&](const char *key) { return model::place_in(model, std::string("/images/") + key) + ": "; };
     if (output.size() != 2 || output.front() != batch)
         throw Error(ErrorCode::input, place(classes ? "classes" : "embedding") + "expected '" + images.output +

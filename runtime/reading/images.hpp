@@ -12,6 +12,9 @@ namespace lamina::reading {
 // Throws Error(usage) for a model without an "images" block.
 [[nodiscard]] const model::Images &images_of(const model::Model &model);
 
+// Throws Error(input) for an image whose pixels are not as many as its size says; `number` is its own in a list.
+void expect_pixels(const Image &image, size_t number);
+
 // The input of the graph for some images, (rows, N, K); rows beyond them are zeros. Throws Error(input) for an image
 // whose pixels are not as many as its size says.
 [[nodiscard]] TensorMap inputs_of_images(const model::Images &model, std::span<const Image> images, int64_t rows);

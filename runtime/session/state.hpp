@@ -6,6 +6,7 @@
 #include "model/model.hpp"
 #include "plan/program.hpp"
 #include "session/exclusive.hpp"
+#include "session/seen_images.hpp"
 #include "split/backend.hpp"
 #include "vulkan/device.hpp"
 
@@ -106,6 +107,7 @@ struct SessionState {
     ProgramCache programs;
     Exclusive turn;                 // held by whoever uses the session
     CachedTexts cached;             // while nothing is being decoded
+    SeenImages images;              // of prompts
     const void *decoding = nullptr; // whoever decodes with the caches now
     uint64_t roomy = 0;             // tokens of caches, in all rows, that are known to fit
 

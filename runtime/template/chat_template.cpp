@@ -41,10 +41,18 @@ ChatTemplate ChatTemplate::parse(std::string_view text, std::string name) {
 namespace jinja {
 namespace {
 
+// A text, or parts of which the last is a text.
+Value content_of(Run &run, const ChatMessage &message) {
+    if (message.images == 0) return run.text(message.content);
+    std::vector<Value> parts(message.images, run.dict({{"type", run.text("image")}}));
+    parts.push_back(run.dict({{"type", run.text("text")}, {"text", run.text(message.content)}}));
+    return run.list(std::move(parts));
+}
+
 Value messages_of(Run &run, const std::vector<ChatMessage> &messages) {
     std::vector<Value> out;
     for (const ChatMessage &each : messages)
-        out.push_back(run.dict({{"role", run.text(each.role)}, {"content", run.text(each.content)}}));
+        out.push_back(run.dict({{"role", run.text(each.role)}, {"content", content_of(run, each)}}));
     return run.list(std::move(out));
 }
 

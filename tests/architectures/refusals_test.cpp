@@ -272,6 +272,15 @@ TEST_CASE("architectures: images, patches and heads that are not supported are n
                contains("/text_config/projection_size") && contains("expected 40, the channels of images' vectors"));
     CHECK_THAT(refusal("siglip", [](nlohmann::json &c) { c["vision_config"]["vision_use_head"] = false; }),
                contains("vision_use_head"));
+    CHECK_THAT(refusal("llava", "vision_feature_layer", -9), contains("/vision_feature_layer: expected -4 to 3"));
+    CHECK_THAT(refusal("llava", "vision_feature_layer", nlohmann::json::array()), contains("at least one layer"));
+    CHECK_THAT(refusal("llava", "vision_feature_select_strategy", "some"), contains("expected default or full"));
+    CHECK_THAT(refusal("llava", [](nlohmann::json &c) { c["vision_config"]["model_type"] = "pixtral"; }),
+               contains("/vision_config/model_type") &&
+                   contains("supported: clip_vision_model and siglip_vision_model"));
+    CHECK_THAT(refusal("llava", [](nlohmann::json &c) { c["text_config"]["model_type"] = "llava"; }),
+               contains("/text_config/model_type") && contains("a model for texts alone"));
+    CHECK_THAT(refusal("llava", [](nlohmann::json &c) { c.erase("vision_config"); }), contains("/vision_config"));
     CHECK_THAT(refusal("dinov2_gated", "image_size", {8, 12}), contains("/image_size") && contains("not square"));
     CHECK_THAT(refusal("dinov2", "image_size", 16), contains("'dinov2.embeddings.position_embeddings'"));
     CHECK_THAT(refusal("dinov2_gated", [](nlohmann::json &c) { c["image_size"] = 8192, c["patch_size"] = 4; }),

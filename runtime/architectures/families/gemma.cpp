@@ -85,8 +85,8 @@ void build(Draft &draft, Version version) {
     const auto head_norm = [&](const std::string &module, const Tensor &heads_of, int64_t count) {
         return graph.rms_norm(module, heads_of, {.eps = eps, .weight_offset = offset, .groups = count});
     };
-    Tensor x = graph.embedding("model.embed_tokens", decoder.ids(),
-                               {.rows = vocabulary, .channels = width, .scale = std::sqrt(static_cast<double>(width))});
+    Tensor x = decoder.embedded(
+        "model.embed_tokens", {.rows = vocabulary, .channels = width, .scale = std::sqrt(static_cast<double>(width))});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
         const bool slides = sliding_layer[static_cast<size_t>(i)];

@@ -55,16 +55,18 @@ Picture read(const File &file) {
 void refuse(const File &file, const std::string &why) { throw Error(ErrorCode::input, file.name + ": " + why); }
 
 void allocate(const File &file, Picture &picture, uint64_t width, uint64_t height, size_t channels) {
-    if (width == 0 || height == 0 || width > most_pixels || height > most_pixels || width * height > most_pixels)
+    const auto most = static_cast<uint64_t>(file.most_pixels);
+    if (width == 0 || height == 0 || width > most || height > most || width * height > most)
         refuse(file, "an image of " + std::to_string(width) + " x " + std::to_string(height) +
-                         " pixels; expected at least one, and at most " + std::to_string(most_pixels) + " in all");
+                         " pixels; expected at least one, and at most " + std::to_string(most) + " in all");
     picture.width = static_cast<int64_t>(width), picture.height = static_cast<int64_t>(height);
     picture.channels = channels;
     picture.values.resize(width * height * channels);
 }
 
-extern "C" void lamina_decode_image(const std::string &name, std::span<const std::byte> bytes, Image &out) {
-    Picture picture = read({name, bytes});
+extern "C" void lamina_decode_image(const std::string &name, std::span<const std::byte> bytes, int64_t most,
+                                    Image &out) {
+    Picture picture = read({name, bytes, most});
     drop_opacity(picture);
     out = upright(std::move(picture));
 }

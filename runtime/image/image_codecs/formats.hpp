@@ -9,10 +9,11 @@
 
 namespace lamina::image {
 
-// A file's name, for messages, and its bytes.
+// A file's name, for messages, its bytes, and how many pixels it may have.
 struct File {
     const std::string &name;
     std::span<const std::byte> bytes;
+    int64_t most_pixels = 0;
 };
 [[noreturn]] void refuse(const File &file, const std::string &why);
 

@@ -1,0 +1,96 @@
+#include "api/image_prompts.hpp"
+
+#include "base/utf8.hpp"
+#include "generation/texts.hpp"
+#include "model/place.hpp"
+#include "reading/images.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+namespace lamina::api {
+namespace {
+
+const model::Images &images_of(const model::Model &model) {
+    if (!model.images || !model.images->place)
+        throw Error(ErrorCode::usage,
+                    model.folder.string() + " takes no images in prompts: it " + model::what_it_does(model));
+    return *model.images;
+}
+
+std::string replaced(const std::string &text, const std::string &what, const std::string &by) {
+    std::string out;
+    size_t at = 0;
+    for (size_t found = text.find(what); found != std::string::npos; found = text.find(what, at)) {
+        out += text.substr(at, found - at) + by;
+        at = found + what.size();
+    }
+    return out + text.substr(at);
+}
+
+// What the graph makes of an image, without the rows that are left out.
+Tensor rows_of(detail::SessionState &session, const TensorMap &inputs) {
+    const model::Images &model = *session.model->images;
+    plan::GraphShapes shapes = reading::shapes_of(model, 1);
+    session.runtime->working();
+    const auto program = session.program(model.graph, std::move(shapes)); // not run(): caches stay as they are
+    for (const auto &[name, tensor] : inputs) program->write(program->plan().inputs.at(name), tensor.bytes());
+    program->run();
+    const int32_t output = program->plan().outputs.at(model.output);
+    Tensor all(program->plan().tensors[static_cast<size_t>(output)].type);
+    program->read(output, all.bytes());
+    const int64_t channels = all.shape().back();
+    Tensor out(TensorType{DType::f32, {1, model.tokens, channels}});
+    std::ranges::copy(all.f32().subspan(static_cast<size_t>(model.place->skip * channels)), out.f32().begin());
+    return out;
+}
+
+detail::SeenImages::One seen(detail::SessionState &session, const Image &image) {
+    const model::Images &model = *session.model->images;
+    TensorMap inputs = reading::inputs_of_images(model, {&image, 1}, 1);
+    Tensor &given = inputs.at(model.patches);
+    if (const auto known = session.images.find(given)) return known;
+    Tensor rows;
+    {
+        const std::scoped_lock turn(session.turn);
+        rows = session.surviving_loss([&] { return rows_of(session, inputs); });
+    }
+    return session.images.add(std::move(given), std::move(rows));
+}
+
+} // namespace
+
+ImagePrompt with_places(const model::Model &model, const std::string &prompt, size_t images, bool special) {
+    const model::TextCodec &codec = model.generation->input();
+    if (images == 0) return {codec.encode(prompt, special)};
+    const model::Images &format = images_of(model);
+    const model::ImagePlace &place = *format.place;
+    ImagePrompt out;
+    for (const int32_t id : codec.encode(replaced(prompt, place.mark, place.text), special)) {
+        if (id != place.token) {
+            out.ids.push_back(id);
+            continue;
+        }
+        out.places.push_back(out.ids.size());
+        out.ids.insert(out.ids.end(), static_cast<size_t>(format.tokens), id);
+    }
+    if (out.places.size() != images)
+        throw Error(ErrorCode::input, "expected " + in_quotes(place.mark) + " in the prompt for each of " +
+                                          std::to_string(images) + (images == 1 ? " image" : " images") +
+                                          ", and nowhere else; found it " + std::to_string(out.places.size()) +
+                                          (out.places.size() == 1 ? " time" : " times"));
+    return out;
+}
+
+void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images) {
+    for (size_t i = 0; i < images.size(); ++i) reading::expect_pixels(images[i], i);
+    for (size_t i = 0; i < images.size(); ++i) {
+        const auto image = seen(session, images[i]);
+        const auto begin = prompt.ids.begin() + static_cast<std::ptrdiff_t>(prompt.places[i]);
+        for (int64_t row = 0; row < image->tokens(); ++row) begin[row] = static_cast<int32_t>(-1 - image->first - row);
+    }
+}
+
+} // namespace lamina::api

@@ -1,0 +1,29 @@
+// Prompts with images, as token ids.
+#pragma once
+
+#include "session/state.hpp"
+
+#include <lamina/image.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lamina::api {
+
+struct ImagePrompt {
+    std::vector<int32_t> ids;
+    std::vector<size_t> places = {}; // where the tokens of each image begin
+};
+
+// The tokens of a prompt that has a mark for each of so many images; in their places stand as many tokens as an image
+// has. Without images, a mark is a text like any other. Throws Error(usage) for a model that takes no images in
+// prompts, Error(input) if the prompt has more marks than there are images, or fewer.
+[[nodiscard]] ImagePrompt with_places(const model::Model &model, const std::string &prompt, size_t images,
+                                      bool special);
+
+// Puts the tokens of these images into their places. They are computed unless the session has seen them; it must not be
+// in use by this thread.
+void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images);
+
+} // namespace lamina::api

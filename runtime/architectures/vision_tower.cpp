@@ -1,0 +1,66 @@
+#include "architectures/vision_tower.hpp"
+
+#include "base/utf8.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lamina::architectures {
+namespace {
+
+constexpr const char *key_of_part = "vision_config", *clip = "clip_vision_model", *siglip = "siglip_vision_model";
+
+// Of the part that sees.
+std::string type_of(const Config &whole, const char *otherwise) {
+    const auto part = whole.object(key_of_part);
+    if (!part) whole.fail(key_of_part, "is missing: expected the settings for images");
+    std::string type = part->text("model_type", otherwise);
+    if (type != clip && type != siglip)
+        part->fail("model_type", in_quotes(type) + " is not supported; supported: " + clip + " and " + siglip);
+    return type;
+}
+
+} // namespace
+
+VisionTower::VisionTower(Draft &draft, const Config &whole, const char *type, const std::string &prefix)
+    : whole_(whole), config_(whole.part(key_of_part, type_of(whole, type))), of_clip_(type_of(whole, type) == clip),
+      images_(draft, config_), layers_(images_.graph(), config_, prefix), prefix_(prefix) {
+    whole.ignore({key_of_part});
+    config_.ignore({of_clip_ ? "projection_dim" : "vision_use_head"}); // of the head
+}
+
+GraphWriter::Tensor VisionTower::embedded() const {
+    const std::string embeddings = prefix_ + "embeddings.";
+    GraphWriter::Tensor x = images_.embedded(embeddings + "patch_embedding", layers_.width(), !of_clip_);
+    if (of_clip_) x = images_.with_token(embeddings + "class_embedding", x, {layers_.width()});
+    x = graph().learned_positions(embeddings + "position_embedding", x, "", images_.patches() + (of_clip_ ? 1 : 0));
+    return of_clip_ ? layers_.norm("pre_layrnorm", x) : x;
+}
+
+std::vector<GraphWriter::Tensor> VisionTower::states(const std::vector<int64_t> &wanted, const char *key) const {
+    const int64_t count = layers_.count() + 1;
+    std::vector<GraphWriter::Tensor> all{embedded()}, out;
+    for (const int64_t number : wanted) {
+        const int64_t at = number < 0 ? count + number : number;
+        if (at < 0 || at >= count)
+            whole_.fail(key, "expected " + std::to_string(-count) + " to " + std::to_string(count - 1) + ", found " +
+                                 std::to_string(number));
+        while (std::cmp_less_equal(all.size(), at))
+            all.push_back(layers_.layer(static_cast<int64_t>(all.size()) - 1, all.back(), false, ""));
+        out.push_back(all[static_cast<size_t>(at)]);
+    }
+    return out;
+}
+
+Json image_place(const Draft &draft, const Config &whole, const char *key) {
+    const int64_t token = whole.integer(key);
+    Json out{{"token", token}};
+    if (!draft.texts || !draft.texts->tokenizer) return out;
+    const auto text =
+        token < 0 || token > INT32_MAX ? std::nullopt : draft.texts->tokenizer->token(static_cast<int32_t>(token));
+    if (!text) whole.fail(key, "the tokenizer has no token " + std::to_string(token));
+    out["mark"] = out["text"] = *text;
+    return out;
+}
+
+} // namespace lamina::architectures

@@ -1,0 +1,44 @@
+// What models that see and talk make of an image: the vision transformer of CLIP or SigLIP, without its head.
+#pragma once
+
+#include "architectures/clip_layers.hpp"
+#include "architectures/image_graph.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lamina::architectures {
+
+class VisionTower {
+  public:
+    // Reads "vision_config" of `whole`, whose "model_type" says which of both it is; by default `type`. `prefix`:
+    // before the names of modules, with its dot.
+    VisionTower(Draft &draft, const Config &whole, const char *type, const std::string &prefix);
+
+    [[nodiscard]] const ImageGraph &images() const { return images_; }
+    [[nodiscard]] GraphWriter &graph() const { return images_.graph(); }
+    [[nodiscard]] const Config &config() const { return config_; }
+    [[nodiscard]] const ClipLayers &layers() const { return layers_; }
+    // Whether a class token comes before the patches.
+    [[nodiscard]] bool has_token() const { return of_clip_; }
+
+    // What goes into the first layer and comes out of each, (B, tokens, C); those that are asked for, in their order.
+    // -1 is the last one. Throws Error(input) for a number that no layer has; `key` is where `whole` says it.
+    [[nodiscard]] std::vector<GraphWriter::Tensor> states(const std::vector<int64_t> &wanted, const char *key) const;
+
+  private:
+    Config whole_;
+    Config config_;
+    bool of_clip_;
+    ImageGraph images_;
+    ClipLayers layers_;
+    std::string prefix_;
+
+    [[nodiscard]] GraphWriter::Tensor embedded() const;
+};
+
+// "place" of model.json, of the image token that `key` of `whole` names. `text`: what is read in place of `mark`, by
+// default the token alone, as `mark` is.
+[[nodiscard]] Json image_place(const Draft &draft, const Config &whole, const char *key);
+
+} // namespace lamina::architectures

@@ -1,0 +1,84 @@
+#include "session/seen_images.hpp"
+
+#include "base/hash.hpp"
+
+#include <lamina/error.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace lamina::detail {
+
+SeenImages::One SeenImages::find(const Tensor &given) {
+    const uint64_t hash = hash_of(given.bytes());
+    const std::scoped_lock lock(mutex_);
+    for (const auto &[first, weak] : known_) {
+        const One image = weak.lock();
+        if (!image || image->hash != hash || !std::ranges::equal(image->given.bytes(), given.bytes())) continue;
+        keep(image);
+        return image;
+    }
+    return nullptr;
+}
+
+SeenImages::One SeenImages::add(Tensor given, Tensor rows) {
+    const std::scoped_lock lock(mutex_);
+    SeenImage image{hash_of(given.bytes()), std::move(given), std::move(rows), 0};
+    image.first = places(image.tokens());
+    const auto out = std::make_shared<const SeenImage>(std::move(image));
+    known_[out->first] = out;
+    keep(out);
+    return out;
+}
+
+// Ids come around again after two thousand millions; those of images that somebody still uses are passed over.
+int64_t SeenImages::places(int64_t count) {
+    std::erase_if(known_, [](const auto &entry) { return entry.second.expired(); });
+    int64_t first = next_;
+    if (first + count > INT32_MAX) first = 0;
+    for (const auto &[used, weak] : known_)
+        if (const One image = weak.lock(); image && used < first + count && first < used + image->tokens())
+            first = used + image->tokens();
+    next_ = first + count;
+    return first;
+}
+
+void SeenImages::keep(const One &image) {
+    kept_.remove(image);
+    kept_.push_front(image);
+    uint64_t bytes = 0;
+    for (auto it = kept_.begin(); it != kept_.end();) {
+        bytes += (*it)->given.bytes().size() + (*it)->rows.bytes().size();
+        it = bytes > most_bytes && it != kept_.begin() ? kept_.erase(it) : std::next(it);
+    }
+}
+
+SeenImages::One SeenImages::at(int32_t id) const {
+    const int64_t place = -1 - int64_t{id};
+    const auto after = known_.upper_bound(place);
+    const One image = after == known_.begin() ? nullptr : std::prev(after)->second.lock();
+    if (image && place < image->first + image->tokens()) return image;
+    throw Error(ErrorCode::input, "the image of the token " + std::to_string(id) +
+                                      " is not known: it was given to another session, or long ago");
+}
+
+std::vector<SeenImages::One> SeenImages::among(std::span<const int32_t> tokens) const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<One> out;
+    for (const int32_t token : tokens) {
+        if (token >= 0) continue;
+        const One image = at(token);
+        if (out.empty() || out.back() != image) out.push_back(image);
+    }
+    return out;
+}
+
+std::span<const float> SeenImages::row(int32_t id) const {
+    const std::scoped_lock lock(mutex_);
+    const One image = at(id);
+    const auto width = static_cast<size_t>(image->rows.shape()[2]);
+    return image->rows.f32().subspan(static_cast<size_t>(-1 - int64_t{id} - image->first) * width, width);
+}
+
+} // namespace lamina::detail

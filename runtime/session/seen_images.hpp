@@ -1,0 +1,55 @@
+// What a model's decoder is given for images of prompts: rows, which take the place of tokens.
+#pragma once
+
+#include <lamina/tensor.hpp>
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace lamina::detail {
+
+// An image as a graph was given it, and as the graph sees it.
+struct SeenImage {
+    uint64_t hash = 0; // of `given`
+    Tensor given;      // (1, N, K)
+    Tensor rows;       // (1, tokens, C)
+    int64_t first = 0; // row r has the id -1 - first - r
+
+    [[nodiscard]] int64_t tokens() const { return rows.shape()[1]; }
+};
+
+// Every row has an id of its own, below those of the vocabulary, so that prompts are lists of ids with images, too.
+// Images that are the same to the model have the same ids, and no others: so whoever compares the tokens of prompts,
+// such as the caches, compares their images. A session has one; any thread may use it.
+class SeenImages {
+  public:
+    using One = std::shared_ptr<const SeenImage>;
+
+    // What is known of the image that has become this; null: nothing.
+    [[nodiscard]] One find(const Tensor &given);
+    One add(Tensor given, Tensor rows);
+    // The images that these tokens are of, which stay known as long as somebody has them. Throws Error(input) for an id
+    // of none that is known.
+    [[nodiscard]] std::vector<One> among(std::span<const int32_t> tokens) const;
+    // (C). Throws Error(input) for an id of none.
+    [[nodiscard]] std::span<const float> row(int32_t id) const;
+
+  private:
+    static constexpr uint64_t most_bytes = uint64_t{256} << 20; // of images that are kept although nobody uses them
+
+    mutable std::mutex mutex_;
+    std::map<int64_t, std::weak_ptr<const SeenImage>> known_; // by their first ids
+    std::list<One> kept_;                                     // used last, first
+    int64_t next_ = 0;
+
+    void keep(const One &image);
+    [[nodiscard]] int64_t places(int64_t count);
+    [[nodiscard]] One at(int32_t id) const;
+};
+
+} // namespace lamina::detail

@@ -1,0 +1,88 @@
+"""The same as make.py for models that see and talk.
+
+    python3 -m venv venv && venv/bin/pip install torch torchvision transformers safetensors
+    venv/bin/python tests/architectures/make_seeing.py llava
+"""
+
+import torch
+import transformers as T
+
+from make_images import patches_of, random_pixels
+from tiny import here, ids, llama_like, save
+
+IMAGE = 50  # the token that an image's tokens have
+
+
+def vision(kind=T.CLIPVisionConfig, **more):
+    return kind(**dict(hidden_size=40, num_hidden_layers=3, num_attention_heads=4, intermediate_size=52, image_size=12,
+                       patch_size=4) | more)
+
+
+def tower(vision_config):
+    """Its preprocessor."""
+    side = vision_config.image_size
+    if vision_config.model_type == "clip_vision_model":
+        return T.CLIPImageProcessor(size={"shortest_edge": side}, crop_size={"height": side, "width": side})
+    return T.SiglipImageProcessor(size={"height": side, "width": side})
+
+
+def seeing(name, model, all_rows, skip, processor=None):
+    """Two prompts of two images each. `all_rows`: of the model and pixels, what the graph gives; the first `skip` rows of
+    each image are not among its tokens."""
+    config, sees = model.config, model.config.vision_config
+    pixels = random_pixels(sees.image_size, sees.image_size)
+    with torch.no_grad():
+        count = all_rows(model, pixels.to(model.dtype)).shape[1] - skip
+    tokens = ids(1, 2 * count + 9) % IMAGE
+    at = [2, 2 + count + 3]  # where images begin
+    for first in at:
+        tokens[0, first:first + count] = IMAGE
+    mask = (tokens == IMAGE).to(torch.int32)
+
+    def rows(m):
+        out = torch.zeros(*tokens.shape, config.text_config.hidden_size, dtype=torch.float64)
+        for first, image in zip(at, all_rows(m, pixels)):
+            out[0, first:first + count] = image[skip:]
+        return out
+
+    class Graphs(dict):
+        """What needs the model's numbers is computed when it is asked for."""
+
+        def items(self):
+            return [("encode_image", ({"patches": patches_of(pixels, sees.patch_size)},
+                                      lambda m: {"tokens": all_rows(m, pixels)})),
+                    ("decode", (self.inputs, self.run))]
+
+        inputs = {"ids": tokens, "position": torch.zeros(1, dtype=torch.int32), "image_mask": mask}
+
+        def run(self, m):
+            self.inputs["image_rows"] = rows(m)
+            return {"logits": m(input_ids=tokens, pixel_values=pixels).logits}
+
+    if save(name, model, Graphs()):
+        (processor or tower(sees)).save_pretrained(here / name)
+
+
+def llava(name, text, sees, **more):
+    config = T.LlavaConfig(vision_config=sees, text_config=text, image_token_index=IMAGE, **more)
+    config._attn_implementation = config.text_config._attn_implementation = "eager"
+
+    def rows(m, pixels):
+        out = m.model.get_image_features(pixel_values=pixels, vision_feature_select_strategy="full", return_dict=True)
+        return torch.stack(list(out.pooler_output))
+
+    seeing(name, T.LlavaForConditionalGeneration(config), rows, config.vision_feature_select_strategy == "default")
+
+
+def llavas():
+    llava("llava", T.LlamaConfig(**llama_like()), vision())
+    llava("llava_full", T.Qwen2Config(**llama_like(tie_word_embeddings=True)), vision(T.SiglipVisionConfig),
+          vision_feature_select_strategy="full", vision_feature_layer=-1, projector_hidden_act="relu",
+          multimodal_projector_bias=False)
+    llava("llava_layers", T.MistralConfig(**llama_like(sliding_window=7)),
+          vision(hidden_act="gelu", layer_norm_eps=1e-3, image_size=17, patch_size=5), vision_feature_layer=[-2, 1, 0])
+
+
+if __name__ == "__main__":
+    torch.manual_seed(9)
+    llavas()

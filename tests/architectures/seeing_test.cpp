@@ -1,0 +1,207 @@
+// Models that see and talk, compared with transformers. seeing/make.py wrote what it answers.
+#include "catch.hpp"
+#include "folders.hpp"
+
+#include <lamina/batch.hpp>
+#include <lamina/convert.hpp>
+#include <lamina/image.hpp>
+#include <lamina/inspect.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+
+using namespace lamina;
+using matchers::contains;
+using nlohmann::json;
+using test::json_of;
+using test::runtime;
+using test::session_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path seeing = test::architectures / "seeing", image_files = test::architectures / "images" / "files";
+constexpr int32_t image_token = 50;
+
+fs::path talking(const TemporaryFolder &folder, const std::string &name) {
+    const auto options = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
+    fs::copy(test::architectures / "models" / name, folder.path(), options);
+    fs::copy(seeing / "talking", folder.path(), options);
+    return folder.path();
+}
+
+std::vector<Image> images_of(const json &conversation) {
+    std::vector<Image> out;
+    for (const std::string file : conversation["images"]) out.push_back(read_image(image_files / file));
+    return out;
+}
+
+std::map<std::string, std::string> variables_of(const json &conversation) {
+    return {{"messages", conversation["messages"].dump()}};
+}
+
+GenerateOptions greedy() {
+    GenerateOptions out;
+    out.max_length = 6;
+    out.ignore_end = true;
+    return out;
+}
+
+std::vector<int32_t> answered(Session &session, const std::string &prompt, const std::vector<Image> &images) {
+    return generate_from_ids(session, image_prompt_ids(session, prompt, images), greedy()).front().tokens;
+}
+
+void check_seen(const Model &model, Session session, const json &conversations) {
+    for (const json &each : conversations) {
+        INFO(each["prompt"].get<std::string>());
+        const std::string prompt = chat_prompt(model, {}, variables_of(each));
+        CHECK(prompt == each["prompt"].get<std::string>());
+        std::vector<int32_t> ids = image_prompt_ids(session, prompt, images_of(each));
+        const std::vector<Hypothesis> found = generate_from_ids(session, ids, greedy());
+        CHECK(found.front().tokens == each["answer"].get<std::vector<int32_t>>());
+        std::ranges::replace_if(
+            ids, [](int32_t id) { return id < 0; }, image_token);
+        CHECK(ids == each["ids"].get<std::vector<int32_t>>());
+    }
+}
+
+} // namespace
+
+TEST_CASE("seeing: answers about images are those of transformers, after conversion, too") {
+    const json expected = json_of(seeing / "expected.json");
+    for (const char *name : {"llava", "llava_full"}) {
+        const TemporaryFolder folder, converted;
+        const Model model = runtime().load(talking(folder, name));
+        for (const Device &device : runtime().devices()) {
+            INFO(name << " on " << device.id);
+            check_seen(model, runtime().session(model, device), expected[name]);
+        }
+        check_seen(model, runtime().session(model, runtime().device("reference")), expected[name]);
+        convert(runtime(), folder.path(), {}).model.save(converted.path() / "model");
+        const Model again = runtime().load(converted.path() / "model");
+        check_seen(again, runtime().session(again, runtime().device("cpu")), expected[name]);
+    }
+    const TemporaryFolder folder;
+    const TextGeneration inside = inspect(runtime().load(talking(folder, "llava"))).generation.value();
+    CHECK(inside.images.value().mark == "<image>");
+    CHECK(inside.images.value().tokens == 9);
+    CHECK(inside.images.value().width == 12);
+}
+
+TEST_CASE("seeing: prompts that differ by their images alone share nothing of them, and the same images are known") {
+    const TemporaryFolder folder;
+    Session session = session_of(talking(folder, "llava"));
+    const json expected = json_of(seeing / "expected.json")["llava"];
+    const std::string prompt = expected[0]["prompt"];
+    const std::vector<Image> one = images_of(expected[0]), other = images_of(expected[1]);
+    const std::vector<int32_t> first = image_prompt_ids(session, prompt, one),
+                               second = image_prompt_ids(session, prompt, other);
+    CHECK(first == image_prompt_ids(session, prompt, one));
+    CHECK(first.size() == second.size());
+    CHECK(first[1] < 0);
+    CHECK(std::ranges::find_if(second, [&](int32_t id) { return id < 0 && std::ranges::count(first, id) != 0; }) ==
+          second.end());
+    // Caches are used again up to the image, or beyond it if it is the same.
+    Batch batch(session, {.slots = 1, .length = 40});
+    GenerateOptions options = greedy();
+    options.reuse = true;
+    const auto written = [&](const std::vector<int32_t> &ids) {
+        batch.add_ids(ids, options);
+        Hypothesis out;
+        while (!batch.empty())
+            for (const Batch::Progress &each : batch.step())
+                if (each.finished) out = *each.finished;
+        return out;
+    };
+    CHECK(written(first).tokens == expected[0]["answer"].get<std::vector<int32_t>>());
+    const Hypothesis of_other = written(second);
+    CHECK(of_other.tokens == expected[1]["answer"].get<std::vector<int32_t>>());
+    CHECK(of_other.reused == 1);
+    const Hypothesis again = written(second);
+    CHECK(again.tokens == of_other.tokens);
+    CHECK(again.reused == second.size() - 1);
+    // Penalties for repetition and guesses know that these are no words.
+    options.repetition_penalty = 1.3, options.guess_ahead = 4, options.dry_multiplier = 0.8;
+    CHECK(written(first).tokens.size() == 6);
+}
+
+TEST_CASE("seeing: long conversations lose the images of the turns that are left out") {
+    const TemporaryFolder folder;
+    const Model model = runtime().load(talking(folder, "llava"));
+    Session session = runtime().session(model, runtime().device("cpu"));
+    const json conversation = json_of(seeing / "expected.json")["llava"][2]; // an image in each of two turns
+    const std::vector<Image> images = images_of(conversation);
+    const auto variables = variables_of(conversation);
+    const ShortenedChat whole = shortened_chat_prompt(model, session, {}, images, 60, 10, variables);
+    CHECK(whole.left_out == 0);
+    CHECK(whole.ids.size() == conversation["ids"].size());
+    const ShortenedChat rest = shortened_chat_prompt(model, session, {}, images, 30, 10, variables);
+    CHECK(rest.left_out == 2);
+    CHECK(rest.prompt == "w40 <image> w16 w6 w41");
+    CHECK(rest.ids == image_prompt_ids(session, rest.prompt, {images[1]}));
+    // The same, said in messages.
+    const std::vector<ChatMessage> said{{"user", "w11", 1}, {"assistant", "w9 w10"}, {"user", "w16 w6", 1}};
+    CHECK(shortened_chat_prompt(model, session, said, images, 30, 10).ids == rest.ids);
+    CHECK(chat_prompt(model, said) == conversation["prompt"].get<std::string>());
+}
+
+TEST_CASE("seeing: images that do not fit their prompt are refused") {
+    const TemporaryFolder folder, blind;
+    Session session = session_of(talking(folder, "llava"));
+    const Image photo = read_image(image_files / "photo.png");
+    const auto refused = [&](const std::string &prompt, const std::vector<Image> &images) {
+        return message_of([&] { (void)image_prompt_ids(session, prompt, images); });
+    };
+    CHECK_THAT(refused("w3", {photo}), contains("expected '<image>' in the prompt for each of 1 image, and nowhere "
+                                                "else; found it 0 times"));
+    CHECK_THAT(refused("<image> <image> w3", {photo}), contains("found it 2 times"));
+    CHECK(refused("<image> w3", {}).empty()); // a word like any other
+    CHECK_THAT(refused("<image> w3", {Image{2, 2, std::vector<uint8_t>(11)}}), contains("image 1: expected 3 values"));
+    std::string many;
+    for (size_t i = 0; i < 8; ++i) many += "<image> ";
+    CHECK_THAT(refused(many, std::vector<Image>(8, photo)), contains("72 tokens; expected at most 64"));
+    CHECK_THAT(message_of([&] {
+                   (void)generate_from_ids(session, {3, -500000});
+               }),
+               contains("the image of the token -500000 is not known"));
+    CHECK_THAT(message_of([&] { (void)embed_images(session, {photo}); }), contains("does not take images"));
+    // A model that only continues texts.
+    fs::copy(test::architectures / "models" / "llama", blind.path(), fs::copy_options::recursive);
+    fs::copy(seeing / "talking", blind.path(), fs::copy_options::recursive);
+    Session of_words = session_of(blind.path());
+    CHECK_THAT(message_of([&] { (void)image_prompt_ids(of_words, "<image> w3", {photo}); }),
+               contains("takes no images in prompts: it continues texts"));
+    CHECK_THAT(message_of([&] {
+                   (void)generate_from_ids(of_words, {3, -500000});
+               }),
+               contains("expected an id from 0 to"));
+}
+
+TEST_CASE("seeing: a model folder says how images get into prompts, or is refused") {
+    const TemporaryFolder folder, converted;
+    const fs::path saved = converted.path() / "model";
+    convert(runtime(), talking(folder, "llava"), {}).model.save(saved);
+    const json good = json_of(saved / "model.json");
+    CHECK(good["images"]["place"] == json{{"mark", "<image>"}, {"text", "<image>"}, {"token", 50}, {"skip", 1}});
+    const auto refused = [&](const std::function<void(json &)> &change) {
+        json changed = good;
+        change(changed);
+        std::ofstream(saved / "model.json") << changed.dump();
+        return message_of([&] { (void)runtime().load(saved); });
+    };
+    CHECK_THAT(refused([](json &m) { m["images"].erase("place"); }),
+               contains("/images") && contains("need each other"));
+    CHECK_THAT(refused([](json &m) { m["images"]["embedding"] = "tokens"; }), contains("expected one of the keys"));
+    CHECK_THAT(refused([](json &m) { m["images"]["place"]["token"] = 53; }), contains("/images/place/token"));
+    CHECK_THAT(refused([](json &m) { m["images"]["place"]["mark"] = ""; }), contains("/images/place/mark"));
+    CHECK_THAT(refused([](json &m) { m["images"]["place"]["skip"] = 10; }),
+               contains("/images/tokens") && contains("with N above 10, found (2, 10, 36)"));
+    CHECK_THAT(refused([](json &m) { m["generation"].erase("image_mask"); }),
+               contains("'image_rows' needs the key 'image_mask'"));
+    CHECK_THAT(refused([](json &m) { m["generation"].erase("image_mask"), m["generation"].erase("image_rows"); }),
+               contains("nothing gives the input"));
+    CHECK_THAT(refused([](json &m) { m["graphs"]["decode"]["inputs"]["image_rows"]["dims"] = "B T C"; }),
+               contains("/generation/image_rows") && contains("expected a fixed number as size 2"));
+    CHECK(refused([](json &) {}).empty());
+}
