@@ -34,16 +34,17 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model",
-               "cohere", "cohere2", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "exaone4", "falcon",
-               "gemma", "gemma2", "gemma3", "gemma3_text", "glm", "glm4", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss",
-               "gptj", "granite", "granitemoe", "granitemoehybrid", "gte", "hubert", "lfm2", "llama", "llava",
-               "m2m_100", "mamba2", "marian", "mbart", "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h",
-               "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl",
-               "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen3", "qwen3_5", "qwen3_5_moe",
-               "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta",
-               "siglip", "siglip_text_model", "siglip_vision_model", "smollm3", "stablelm", "starcoder2", "t5", "vit",
-               "wav2vec2", "whisper", "xlm-roberta"]
+MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
+               "cohere2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "esm",
+               "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text", "glm", "glm4",
+               "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
+               "granitemoehybrid", "gte", "hubert", "lfm2", "llama", "m2m_100", "mamba2", "marian", "mbart", "mistral",
+               "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe",
+               "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl",
+               "qwen2_vl_text", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe",
+               "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta", "siglip", "siglip_text_model",
+               "siglip_vision_model", "smollm3", "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "whisper",
+               "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
@@ -74,7 +75,8 @@ NO_EFFECT = {
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
-        "unk_token_id", "-camembert.pad_token_id", "-clip_text_model.eos_token_id", "-m2m_100.pad_token_id",
+        "unk_token_id", "-camembert.pad_token_id", "-clip_text_model.eos_token_id", "-esm.pad_token_id",
+        "-m2m_100.pad_token_id",
         "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
     "what a result is called, and the loss of training": ["id2label", "label2id", "problem_type"],
     "which results are returned": [
@@ -89,7 +91,7 @@ NO_EFFECT = {
     "read, but not used": ["gemma3_text.attn_logit_softcapping", "mamba2.time_step_rank", "mistral.layer_types",
                            "nemotron_h.expand", "nemotron_h.mamba_dt_limit", "nemotron_h.mamba_expand",
                            "nemotron_h.num_hidden_layers", "nemotron_h.time_step_limit"],
-    "drafts of tokens ahead": ["mtp_layers_block_type"],
+    "drafts of tokens ahead": ["mtp_layers_block_type", "num_mtp_layers"],
     "for classes of other tasks": [
         "classifier_proj_size", "codevector_dim", "contrastive_logits_temperature", "diversity_loss_weight",
         "num_codevector_groups", "num_codevectors_per_group", "num_negatives", "proj_codevector_dim",
@@ -103,8 +105,9 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
              for model_type in ("albert", "bert", "camembert", "electra", "roberta", "xlm-roberta")}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
-ELSEWHERE = {"llava": {"vision_feature_select_strategy": "default"}, "modernbert": {"local_attention": 128},
-             "nemotron_h": {"hybrid_override_pattern": None}, "nomic_bert": {"tie_word_embeddings": True},
+ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "modernbert": {"local_attention": 128},
+             "nemotron_h": {"hybrid_override_pattern": None},
+             "nomic_bert": {"tie_word_embeddings": True},
              "phi3": {"rope_theta": 10000.0}}
 
 # Types that transformers reads under another name, with the keys that only their own code knows, which must have these
@@ -233,7 +236,7 @@ TINY = dict(vocab_size=53, hidden_size=32, d_model=32, n_embd=32, dim=32, num_hi
             image_size=8, patch_size=4, linear_num_value_heads=2, linear_num_key_heads=1, linear_key_head_dim=8,
             linear_value_head_dim=8, full_attention_interval=2, num_experts=4, num_experts_per_tok=2,
             n_routed_experts=4, expand=1, n_groups=1, state_size=8, ssm_state_size=8, mamba_expand=1, mamba_n_heads=2,
-            mamba_num_heads=2, mamba_head_dim=16)
+            mamba_num_heads=2, mamba_head_dim=16, moe_intermediate_size=20, n_group=1, topk_group=1)
 TINY |= {part: {key: TINY[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
                                            "intermediate_size", "image_size", "patch_size", "num_key_value_heads",
                                            "full_attention_interval")}
@@ -265,6 +268,8 @@ def watched(config_class):
     tiny = {key: dict(value) if isinstance(value, dict) else value for key, value in TINY.items() if key in names}
     if config_class.model_type.startswith(("qwen2_vl", "qwen2_5_vl")):  # which have no default for the axes of positions
         (tiny["text_config"] if "text_config" in tiny else tiny)["rope_parameters"] = AXES
+    if "kv_lora_rank" in names:  # heads that are made from one row share nothing
+        tiny = {key: value for key, value in tiny.items() if key not in ("head_dim", "num_key_value_heads")}
     if "mamba_n_heads" in names:  # by default, no layer has attention
         tiny["layer_types"] = ["linear_attention", "full_attention"]
     config = config_class(**tiny)
@@ -280,7 +285,7 @@ def watched(config_class):
                       "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
             taken = inspect.signature(model.forward).parameters
             # A model that also reads texts alone.
-            if "image_grid_thw" in taken or names & {"image_seq_length", "mm_tokens_per_image"}:
+            if {"image_grid_thw", "image_position_ids"} & set(taken) or "mm_tokens_per_image" in names:
                 del inputs["pixel_values"]
             with torch.no_grad():
                 model(**{key: value for key, value in inputs.items() if key in taken})

@@ -32,6 +32,13 @@ void refuse_sliding_layers(const Config &config) {
         config.fail("layer_types", "has sliding_attention, which needs a number as \"sliding_window\"");
 }
 
+void leave_out_layers(Draft &draft, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i)
+        for (const auto &[name, weight] : draft.weights.entries())
+            for (const char *start : {"blk.", "model.layers."})
+                if (name.starts_with(start + std::to_string(i) + ".")) draft.unused.insert(name);
+}
+
 DecoderGraph::DecoderGraph(Draft &draft)
     : draft_(&draft), tied_(is_tied(draft)), task_(task_of(draft, tied_)),
       graph_(&draft.graph(task_ == Task::words ? "decode" : "encode")), ids_(graph_->input("ids", DType::i32, "B T")) {
@@ -46,14 +53,6 @@ GraphWriter::Tensor DecoderGraph::target_lengths() const {
     const char *const name = "target_lengths";
     if (!continues()) return "";
     return graph_->takes(name) ? name : graph_->input(name, DType::i32, "B");
-}
-
-GraphWriter::Tensor DecoderGraph::embedded(const std::string &module, const GraphWriter::Embedding &options) const {
-    const GraphWriter::Tensor words = graph_->embedding(module, ids_, options);
-    if (!continues() || !draft_->images || !draft_->images->of_prompts()) return words;
-    const GraphWriter::Tensor rows = graph_->input("image_rows", DType::f32, "B T " + std::to_string(options.channels)),
-                              mask = graph_->input("image_mask", DType::i32, "B T");
-    return graph_->layer(module + ".seen", "select", {{"x", words}, {"other", rows}, {"mask", mask}});
 }
 
 GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, const GraphWriter::Tensor &x,

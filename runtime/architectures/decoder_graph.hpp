@@ -14,6 +14,9 @@ namespace lamina::architectures {
 // nothing else reads them.
 void refuse_sliding_layers(const Config &config);
 
+// The weights of layers [first, end), which predict tokens ahead and which no other layer needs, may be in the file.
+void leave_out_layers(Draft &draft, int64_t first, int64_t end);
+
 class DecoderGraph {
   public:
     // It continues texts if the model has a head for words. It reads them if the model was trained to classify them, or
@@ -40,9 +43,6 @@ class DecoderGraph {
 
     // Attention of tokens to those before them: the products MODULE.q_proj, .k_proj and .v_proj, then that of the
     // output.
-    // Of the ids; of images of a prompt, what the model sees in their places.
-    [[nodiscard]] GraphWriter::Tensor embedded(const std::string &module, const GraphWriter::Embedding &options) const;
-
     struct SelfAttention {
         int64_t heads, kv_heads, head_dim;
         bool biased = false, out_biased = false;

@@ -131,7 +131,7 @@ class Reader {
             out["layer_types"] = layer_types(*recurrent, "linear_attention");
         if (const int64_t values = depth_of_heads("attention.value_length"),
             keys = depth_of_heads("attention.key_length");
-            values != keys)
+            values != keys && find("attention.key_length_mla") == nullptr)
             refuse("values of " + std::to_string(values) + " channels of a head beside keys of " +
                    std::to_string(keys) + " are not supported: see " + in_quotes(type_ + ".attention.key_length") +
                    " and " + in_quotes(type_ + ".attention.value_length"));
@@ -306,6 +306,12 @@ class Reader {
         for (const char *beta : {"beta_fast", "beta_slow"})
             if (const GgufValue *turns = find(std::string("rope.scaling.yarn_") + beta))
                 scaling[beta] = turns->number();
+        // A tenth of both settings, which are the same in published models (conversion/deepseek.py).
+        constexpr std::string_view tenth = "rope.scaling.yarn_log_multiplier";
+        const std::span<const SettingName> own = architecture_->gguf.settings;
+        const bool known = std::ranges::find(own, tenth, &SettingName::gguf) != own.end();
+        if (const GgufValue *multiplier = known ? find(tenth) : nullptr)
+            scaling["mscale"] = scaling["mscale_all_dim"] = multiplier->number() * 10;
         config["rope_scaling"] = scaling;
     }
 

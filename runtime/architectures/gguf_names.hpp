@@ -30,13 +30,12 @@ inline constexpr std::array<SettingName, 15> gguf_settings{{
 }};
 
 // Those of config.json's object "rope_scaling".
-inline constexpr std::array<SettingName, 6> gguf_scaling{{
+inline constexpr std::array<SettingName, 5> gguf_scaling{{
     {"rope.scaling.factor", "factor"},
     {"rope.scaling.original_context_length", "original_max_position_embeddings"},
     {"rope.scaling.type", "rope_type"},
     {"rope.scaling.yarn_beta_fast", "beta_fast"},
     {"rope.scaling.yarn_beta_slow", "beta_slow"},
-    {"rope.scaling.yarn_log_multiplier", "mscale_all_dim"},
 }};
 
 // Tensors of most architectures.

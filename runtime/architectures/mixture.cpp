@@ -20,17 +20,23 @@ std::vector<bool> layers_with_experts(const Config &config) {
     return out;
 }
 
+Json choice_of(const Draft &draft, const MixtureKind &kind) {
+    const bool given = draft.config.reads("norm_topk_prob") && !draft.gguf;
+    const bool normalized = given ? draft.config.flag("norm_topk_prob") : kind.normalized;
+    return normalized ? Json() : Json{{"normalize", false}};
+}
+
 } // namespace
 
 Mixture::Mixture(Draft &draft, const MixtureKind &kind)
+    : Mixture(draft, kind, choice_of(draft, kind), layers_with_experts(draft.config)) {}
+
+Mixture::Mixture(Draft &draft, const MixtureKind &kind, Json choice, std::vector<bool> is_in)
     : draft_(&draft), kind_(&kind), experts_(draft.config.positive(kind.experts)),
-      chosen_(draft.config.positive("num_experts_per_tok")), hidden_(draft.config.positive(kind.hidden)),
-      activation_(draft.config.activation("hidden_act")), is_in_(layers_with_experts(draft.config)) {
-    const Config &config = draft.config;
-    const bool given = config.reads("norm_topk_prob") && !draft.gguf;
-    if (!(given ? config.flag("norm_topk_prob") : kind.normalized)) choice_["normalize"] = false;
+      chosen_(draft.config.positive(kind.chosen)), hidden_(draft.config.positive(kind.hidden)),
+      activation_(draft.config.activation(kind.activation)), choice_(std::move(choice)), is_in_(std::move(is_in)) {
     if (chosen_ > experts_)
-        config.fail("num_experts_per_tok", "expected at most the " + std::to_string(experts_) + " experts");
+        draft.config.fail(kind.chosen, "expected at most the " + std::to_string(experts_) + " experts");
 }
 
 void Mixture::stack_experts(const std::string &module, GraphWriter &graph, int64_t width) const {
@@ -93,16 +99,29 @@ GraphWriter::Tensor Mixture::shared(const std::string &module, GraphWriter &grap
 }
 
 GraphWriter::Tensor Mixture::operator()(const std::string &layer, GraphWriter &graph, const GraphWriter::Tensor &x,
-                                        const GraphWriter::Tensor &residual) const {
-    const std::string module = layer + "." + kind_->block;
+                                        const GraphWriter::Tensor &residual, const GraphWriter::Tensor &scored) const {
+    const std::string module = layer + kind_->block;
     if (!draft_->gguf) stack_experts(module, graph, graph.channels(x));
+    // Tensors of the router are weights of the layer that chooses.
+    const auto of_choice = [&](const char *tensor, const char *port) -> std::string {
+        if (tensor == nullptr) return "";
+        const std::string stored = module + "." + tensor, name = module + ".experts.router." + port;
+        graph.require(stored, {experts_});
+        draft_->weights.add(name, draft_->weights.at(stored));
+        draft_->unused.insert(stored);
+        return name;
+    };
+    const std::string bias = of_choice(draft_->gguf ? kind_->bias_in_gguf : kind_->bias, "bias");
+    (void)of_choice(kind_->factors, "factors"); // which the layer finds by its name
     const GraphWriter::Tensor out = graph.mixture(module, module + ".experts", x,
                                                   {.experts = experts_,
                                                    .chosen = chosen_,
                                                    .hidden = hidden_,
                                                    .activation = activation_,
                                                    .router = kind_->router,
+                                                   .router_bias = bias,
                                                    .choice = choice_,
+                                                   .scored = scored,
                                                    .residual = residual});
     return kind_->shared ? shared(module, graph, x, out) : out;
 }

@@ -58,6 +58,7 @@ double yarn(const Setting &s, std::vector<double> &frequencies) {
         const double found = s.config.real(key, 0);
         return found != 0 ? found : otherwise;
     };
+    if (s.theta == 1) s.config.fail("rope_theta", "expected another number than 1 with yarn");
     const double factor = stretch(s), fast = number("beta_fast", 32), slow = number("beta_slow", 1);
     const bool stated = s.truncate || s.config.has("truncate");
     const bool truncate =
@@ -79,6 +80,18 @@ double yarn(const Setting &s, std::vector<double> &frequencies) {
     return s.config.real("attention_factor", scale != 0 && all != 0
                                                  ? yarn_magnitude(factor, scale) / yarn_magnitude(factor, all)
                                                  : yarn_magnitude(factor));
+}
+
+// As attention of DeepSeek-V2 and V3 takes it, whatever the type (transformers, modeling_deepseek_v3.py,
+// yarn_apply_mscale()).
+double score_factor(const Setting &s) {
+    const char *const key = "mscale_all_dim";
+    if (s.type == "default" || !s.config.view().has(key)) return 1;
+    if (s.type != "yarn") s.config.fail(key, "is supported with the rope_type yarn only, found " + in_quotes(s.type));
+    const double all = s.config.real(key);
+    if (all == 0) return 1;
+    if (s.config.is_null("factor")) s.config.fail("factor", "expected a number, which mscale_all_dim needs");
+    return std::pow(yarn_magnitude(stretch(s), all), 2);
 }
 
 double longrope(const Setting &s, std::vector<double> &frequencies, bool &depends_on_length) {
@@ -254,6 +267,7 @@ Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind) {
     } else if (s.type == "llama3") {
         llama3(s, frequencies);
     }
+    if (kind.scales_scores) out.score_factor = score_factor(s);
     if (s.apart) s.config.finish();
     out.frequencies.assign(frequencies.begin(), frequencies.end());
     adjust(out, draft);

@@ -11,6 +11,7 @@ namespace lamina::architectures {
 struct Rotary {
     std::vector<float> frequencies; // radians per position, for each rotated pair of channels of a head
     double magnitude = 1;           // factor on the rotated channels
+    double score_factor = 1;        // factor on the scores of attention
     int64_t positions = 0;          // texts beyond this length need other frequencies; 0: none do
 };
 
@@ -23,8 +24,9 @@ struct RotaryKind {
     bool old_longrope = false;            // "su" and "yarn" are older names of longrope
     bool truncate = true;                 // yarn: limits between pairs become whole, unless the settings say
     bool axes = false;                    // positions have several, which are the same for texts ("mrope_section")
-    bool sections = false; // of axes, "mrope_section" has to say them, and "mrope" is an older name of default
-    bool ntk = false;      // "ntk" is a type
+    bool sections = false;      // of axes, "mrope_section" has to say them, and "mrope" is an older name of default
+    bool ntk = false;           // "ntk" is a type
+    bool scales_scores = false; // "mscale_all_dim" of yarn scales the scores of attention, too
 };
 
 // `head_dim`: channels per head.

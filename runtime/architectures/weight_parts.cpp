@@ -47,13 +47,22 @@ model::Weight transposed_columns(const model::Weight &matrix, int64_t part, int6
 model::Weight transposed_stack(const model::Weight &stack, int64_t first, int64_t step) {
     const Shape &shape = stack.type.shape;
     const auto &storage = storage_of(stack.type.dtype);
-    if (shape.size() != 3 || storage.block_values != 1)
+    if (shape.size() != 3)
         throw Error(ErrorCode::input, "a tensor of shape " + to_string(shape) + " and dtype " +
                                           name_of(stack.type.dtype) + " cannot be transposed; expected matrices");
     const int64_t inner = shape[1], columns = shape[2], rows = size_of_part(columns, step);
-    const auto value = static_cast<size_t>(storage.block_bytes);
-    return model::Weight::made_of({stack.type.dtype, {shape[0], rows, inner}}, {stack}, [=](std::span<std::byte> out) {
+    const bool blocks = storage.block_values != 1;
+    const auto value = blocks ? sizeof(float) : static_cast<size_t>(storage.block_bytes);
+    const DType dtype = blocks ? DType::f32 : stack.type.dtype;
+    return model::Weight::made_of({dtype, {shape[0], rows, inner}}, {stack}, [=](std::span<std::byte> out) {
         const std::byte *from = stack.bytes().data();
+        std::vector<float> widened;
+        if (blocks) {
+            const auto &stored = storage_of(stack.type.dtype);
+            widened.resize(static_cast<size_t>(element_count(shape)));
+            stored.widen(from, element_count(shape) / stored.block_values, widened.data());
+            from = reinterpret_cast<const std::byte *>(widened.data());
+        }
         std::byte *to = out.data();
         for (int64_t e = 0; e < shape[0]; ++e)
             for (int64_t r = 0; r < rows; ++r)

@@ -13,7 +13,7 @@ namespace lamina::architectures {
 [[nodiscard]] model::Weight part_of(const model::Weight &weight, int64_t part, int64_t parts);
 
 // Of a stack of matrices (E, K, N), columns `first`, first + step and so on as rows: (E, N / step, K), made when it is
-// first read. Throws Error(input) as above.
+// first read; of weights in blocks as f32. Throws Error(input) as above.
 [[nodiscard]] model::Weight transposed_stack(const model::Weight &stack, int64_t first, int64_t step);
 
 // Values `first`, first + step and so on of each row, as f32.

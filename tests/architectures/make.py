@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from make_decoders import decoders, for_gguf, mixtures, seeing_decoders
 from make_encoders import encoders
 from make_hybrids import gpt_oss, lfm2, recurrent_decoders, scanning_decoders
+from make_latent import latent_decoders
 from make_translators import encoder_decoders
 from tiny import here, is_wanted
 
@@ -89,6 +90,7 @@ if __name__ == "__main__":
     scanning_decoders()
     gpt_oss()
     lfm2()
+    latent_decoders()
     for_gguf()
     encoders()
     encoder_decoders()

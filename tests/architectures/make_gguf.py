@@ -16,18 +16,22 @@ import sys
 import tempfile
 
 here = pathlib.Path(__file__).parent / "models"
-SOURCES = ["bloom", "cohere", "cohere2_plain", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain",
-           "gemma_plain", "glm4", "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain",
-           "granite_hybrid_plain", "granitemoe", "lfm2", "mamba2_plain", "mixtral_plain", "modernbert",
-           "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmoe", "phi3", "phi3_longrope",
-           "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain",
-           "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_qwen3", "smollm3_plain", "stablelm",
-           "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain",
-           "xlm_roberta_ranker"]
+SOURCES = ["bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "ernie4_5_plain", "exaone4_full",
+           "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4", "glm4_moe_lite_plain", "gpt2", "gpt_neox_plain",
+           "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "lfm2",
+           "mamba2_plain", "mixtral_plain", "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain",
+           "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain",
+           "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_qwen3",
+           "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain",
+           "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
 
 
 def as_published(settings):
     """With the keys of published files, which the converter knows, and transformers writes others for."""
+    if settings["model_type"] in ("deepseek_v3", "glm4_moe_lite"):
+        settings["scoring_func"] = "sigmoid"
+    if settings["model_type"] == "glm4_moe_lite":
+        settings["first_k_dense_replace"] = 1
     if settings["model_type"] == "gpt2":
         settings["n_ctx"] = settings["n_positions"]
     if settings["model_type"] == "gpt_neox":

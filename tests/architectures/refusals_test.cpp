@@ -309,6 +309,24 @@ TEST_CASE("architectures: mixtures of experts that are not supported, or are not
                contains("/sliding_window"));
 }
 
+TEST_CASE("architectures: what latent attention and groups of experts cannot be is named") {
+    CHECK_THAT(refusal("deepseek_v3", "num_key_value_heads", 2), contains("/num_key_value_heads") && contains("6"));
+    CHECK_THAT(refusal("deepseek_v3", "head_dim", 10), contains("/head_dim") && contains("qk_rope_head_dim"));
+    CHECK_THAT(refusal("deepseek_v3", "n_group", 3), contains("/n_group"));
+    CHECK_THAT(refusal("deepseek_v3", "n_group", 8), contains("/n_group") && contains("two experts"));
+    CHECK_THAT(refusal("deepseek_v3", "topk_group", 5), contains("/topk_group") && contains("4 groups"));
+    CHECK_THAT(refusal("deepseek_v3", "topk_group", 1), contains("/num_experts_per_tok") && contains("2 experts"));
+    CHECK_THAT(refusal("deepseek_v2", "topk_method", "noaux_tc"),
+               contains("/topk_method") && contains("group_limited_greedy"));
+    CHECK_THAT(refusal("glm4_moe_lite", "mlp_layer_types", {"sparse", "dense"}),
+               contains("/mlp_layer_types") && contains("found 2"));
+    const auto scaled = [](const char *type) {
+        return refusal("deepseek_v3", [&](nlohmann::json &config) { config["rope_parameters"]["rope_type"] = type; });
+    };
+    CHECK_THAT(scaled("linear"), contains("mscale_all_dim") && contains("yarn"));
+    CHECK(scaled("default") == "");
+}
+
 TEST_CASE("architectures: values have the types that transformers takes, also of keys that change nothing") {
     using matchers::contains;
     CHECK_THAT(refusal("llama", "rms_norm_eps", 1),

@@ -108,11 +108,14 @@ def check(base):
 
 def main():
     import gguf_models
+    import latent
     import models
     import popular
     checking, wanted = "--check" in sys.argv, [name for name in sys.argv[1:] if not name.startswith("-")]
     folder.mkdir(exist_ok=True)
     bases = [*models.plain_models(), *popular.popular_models(), *map(gguf_models.Gguf, gguf_models.ARCHITECTURES)]
+    for family in (latent,):
+        bases += [*family.plain_models(), *family.popular_models()]
     if twice := [name for name, count in collections.Counter(b.name for b in bases).items() if count > 1]:
         sys.exit(f"two models have the name {twice[0]}, and so the same digest")
     bases = [b for b in bases if not wanted or b.family in wanted or b.name in wanted]

@@ -82,7 +82,7 @@ void build(Draft &draft) {
     const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim), draft.gguf);
     if (!turned || std::ranges::find(attends, true) == attends.end()) draft.unused.insert("model.rotary.frequencies");
     const ScanLayer mixer(draft, decoder, scan);
-    static constexpr MixtureKind mixture_kind{.block = "block_sparse_moe",
+    static constexpr MixtureKind mixture_kind{.block = ".block_sparse_moe",
                                               .router = "router.layer",
                                               .experts = "num_local_experts",
                                               .hidden = "intermediate_size",

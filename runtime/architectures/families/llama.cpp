@@ -119,8 +119,8 @@ void build(Draft &draft, const Kind &kind) {
     const std::string table = "model.embed_tokens";
     const double scale = factor.embedding / factor.residual;
     std::string x =
-        decoder.embedded(scale == 1 ? table : table + ".scaled",
-                         {.rows = vocabulary, .channels = width, .scale = scale, .table = table + ".weight"});
+        graph.embedding(scale == 1 ? table : table + ".scaled", decoder.ids(),
+                        {.rows = vocabulary, .channels = width, .scale = scale, .table = table + ".weight"});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn",
                           mlp = layer + ".mlp";
@@ -255,13 +255,13 @@ constexpr std::array<SettingName, 2> mixtral_settings{{
 }};
 constexpr auto granitemoe_settings = with(granite_settings, mixtral_settings);
 
-constexpr MixtureKind granitemoe{.block = "block_sparse_moe",
+constexpr MixtureKind granitemoe{.block = ".block_sparse_moe",
                                  .router = "router.layer",
                                  .experts = "num_local_experts",
                                  .hidden = "intermediate_size",
                                  .inputs = "input_linear.weight",
                                  .outputs = "output_linear.weight"};
-constexpr MixtureKind mixtral{.block = "block_sparse_moe",
+constexpr MixtureKind mixtral{.block = ".block_sparse_moe",
                               .experts = "num_local_experts",
                               .hidden = "intermediate_size",
                               .up = "w3",

@@ -148,19 +148,11 @@ class Memory {
     }
 };
 
-// The layers at the end that predict tokens ahead; no other layer needs them.
-void leave_out_drafts(Draft &draft, int64_t layers, int64_t all) {
-    for (int64_t i = layers; i < all; ++i)
-        for (const auto &[name, weight] : draft.weights.entries())
-            for (const char *start : {"blk.", "model.layers."})
-                if (name.starts_with(start + std::to_string(i) + ".")) draft.unused.insert(name);
-}
-
 void build(Draft &draft, const Kind &kind) {
     const Config &config = draft.config;
     const int64_t all = config.layers("num_hidden_layers");
     const int64_t layers = all - (draft.gguf ? std::min(all - 1, config.integer("nextn_predict_layers", 0)) : 0);
-    leave_out_drafts(draft, layers, all);
+    leave_out_layers(draft, layers, all);
     const int64_t width = config.positive("hidden_size"), heads = config.positive("num_attention_heads"),
                   kv_heads = config.positive("num_key_value_heads"), head_dim = config.positive("head_dim");
     const std::string activation = config.activation("hidden_act");
