@@ -19,8 +19,7 @@ namespace {
 // whole. What else is in config.json is about images.
 Config part_for_texts(const Config &whole, std::string &model_type, std::optional<bool> &tie_words) {
     const Architecture &architecture = architecture_of(model_type, whole);
-    const std::string_view type = architecture.of_texts;
-    if (type.empty()) return whole;
+    if (architecture.of_texts.empty()) return whole;
     constexpr const char *key = "text_config";
     std::string type(architecture.of_texts);
     if (type == any_texts) {
