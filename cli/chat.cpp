@@ -2,6 +2,7 @@
 #include "adapters.hpp"
 #include "command.hpp"
 #include "generate_options.hpp"
+#include "image_run.hpp"
 #include "lines.hpp"
 #include "model_arguments.hpp"
 #include "table.hpp"
@@ -10,8 +11,11 @@
 #include "base/standard_streams.hpp"
 
 #include <lamina/batch.hpp>
+#include <lamina/image.hpp>
 #include <lamina/sampling.hpp>
 #include <lamina/texts.hpp>
+
+#include <utility>
 
 namespace lamina::cli {
 namespace {
@@ -20,7 +24,7 @@ constexpr int64_t longest_answer = 4096; // in tokens, where --max-length says n
 
 struct ChatCommandOptions {
     std::filesystem::path model;
-    std::vector<std::string> texts;
+    std::vector<std::string> texts, images;
     std::string system, truncation = "auto";
     SessionArguments session;
     std::vector<std::string> lora; // adapters
@@ -36,20 +40,21 @@ class Conversation {
         if (generate_.max_length == 0) generate_.max_length = longest_answer;
         generate_.special_tokens = false; // the template has them
         generate_.reuse = true;           // a turn begins with all turns before it
+        images_ = read_images(options.images);
+        new_images_ = images_.size();
         if (!options.system.empty()) messages_.push_back({"system", options.system});
     }
 
     // The answer is shown as it comes.
     void say(const std::string &text) {
-        messages_.push_back({"user", text});
+        messages_.push_back({"user", text, std::exchange(new_images_, 0)});
         Pace pace;
         generate_.stream = [&](size_t, std::string_view piece) {
             pace.token();
             if (!output_.json()) output_.print(piece);
             stop_if_interrupted();
         };
-        const auto answers = session_.hypotheses({prompt()}, generate_);
-        const Hypothesis &answer = answers.front().front();
+        const Hypothesis answer = generate_from_ids(session_, prompt(), generate_).front();
         if (!output_.json()) output_.print("\n");
         output_.note(pace.summary(answer.tokens.size()));
         messages_.push_back({"assistant", answer.text});
@@ -64,17 +69,18 @@ class Conversation {
     }
 
   private:
-    std::string prompt() {
-        if (!shortens_) return chat_prompt(model_, messages_);
+    // The ids of its tokens.
+    std::vector<int32_t> prompt() {
+        if (!shortens_) return image_prompt_ids(session_, chat_prompt(model_, messages_), images_);
         if (longest_ == 0) longest_ = static_cast<size_t>(room_for(session_, {.slots = 1}).length);
         const bool is_chosen = generate_.max_length != longest_answer;
         const size_t answer = is_chosen ? static_cast<size_t>(generate_.max_length) : 0;
-        const ShortenedChat shortened = shortened_chat_prompt(model_, messages_, longest_, answer);
+        ShortenedChat shortened = shortened_chat_prompt(model_, session_, messages_, images_, longest_, answer);
         if (shortened.left_out > left_out_)
             output_.note("the conversation has become too long: its oldest " + std::to_string(shortened.left_out) +
                          " messages are left out");
         left_out_ = shortened.left_out;
-        return shortened.prompt;
+        return std::move(shortened.ids);
     }
 
     Model model_;
@@ -82,6 +88,8 @@ class Conversation {
     Output &output_;
     GenerateOptions generate_;
     std::vector<ChatMessage> messages_;
+    std::vector<Image> images_; // of all messages
+    size_t new_images_ = 0;     // the last of them, which come with the next message
     bool shortens_;
     size_t longest_ = 0, left_out_ = 0; // tokens that a conversation may have; messages without room
 };
@@ -127,6 +135,7 @@ int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model, load_options(options.lora));
     refuse_media(options.texts);
+    if (!options.images.empty()) expect_image_prompts(model);
     (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
     options.generate = answer_options(options, app, model, output);
     options.generate.grammar = grammar_of(options.grammar);
@@ -146,10 +155,13 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("chat", "Talk with a language model, by its own chat template.");
     app.footer("Each line on stdin is a message; the answer is printed as it comes.\n"
                "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
-               "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"");
+               "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"\n"
+               "          lamina chat llava-1.5-7b-hf --image photo.jpg \"What is this?\"");
     auto options = std::make_shared<ChatCommandOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");
+    app.option("--image", options->images, "FILE",
+               "an image that comes with the first message; may be repeated; for models that see");
     app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
         .not_empty();
     add_lora_option(app, options->lora);

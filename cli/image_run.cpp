@@ -27,6 +27,12 @@ std::vector<Image> read_images(const std::vector<std::string> &files) {
     return out;
 }
 
+void expect_image_prompts(const Model &model) {
+    const ModelContents contents = inspect(model);
+    if (!contents.generation || !contents.generation->images)
+        throw Error(ErrorCode::usage, "--image: " + contents.name + " takes no images in prompts");
+}
+
 void ImageRun::arguments(const std::vector<std::string> &all, bool takes_texts) {
     all_ = static_cast<size_t>(
         std::ranges::count_if(all, [&](const std::string &each) { return !takes_texts || is_image_name(each); }));

@@ -16,6 +16,8 @@ namespace lamina::cli {
 // Whether these are images for the model, which may also take texts; if there are none: whether it takes images alone.
 [[nodiscard]] bool are_images(const std::vector<std::string> &arguments, const ModelContents &model);
 [[nodiscard]] std::vector<Image> read_images(const std::vector<std::string> &files);
+// Throws Error(usage) for a model that takes no images in prompts.
+void expect_image_prompts(const Model &model);
 
 // Prints the likeliest classes of each image, or the first numbers of its vector and the cosines of pairs. As JSON,
 // prints everything.

@@ -135,6 +135,9 @@ std::string generation_as_text(const ModelContents &model, const Output &output)
     if (!g.start.empty()) out += "from " + joined(g.start) + " ";
     if (!g.end.empty()) out += "to " + joined(g.end) + ", ";
     out += "at most " + std::to_string(g.max_length) + " tokens\n";
+    if (g.images)
+        out += "  sees images of " + std::to_string(g.images->width) + " x " + std::to_string(g.images->height) +
+               " pixels in place of " + g.images->mark + ", " + std::to_string(g.images->tokens) + " tokens each\n";
     for (const auto &[name, values] : g.choices) out += "  " + name + ": " + joined(values) + "\n";
     return out;
 }
@@ -281,6 +284,11 @@ Json as_json(const ModelContents &model) {
                       {"choices", choices},
                       {"source", g.audio ? audio_as_json(*g.audio) : format_as_json(g.source)},
                       {"target", format_as_json(g.target)}};
+        if (g.images)
+            generation["images"] = Json{{"mark", g.images->mark},
+                                        {"height", g.images->height},
+                                        {"width", g.images->width},
+                                        {"tokens", g.images->tokens}};
     }
     return {{"name", model.name},
             {"summary", model.summary},

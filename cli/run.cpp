@@ -34,7 +34,8 @@ struct RunOptions {
     GrammarArguments grammar;
     bool truncate = false, pairs = false, multi_label = false;
     std::string prompt, labels, sentence;
-    size_t answers = 0; // to a question, or words for a mask; 0: as many as usual
+    std::vector<std::string> images; // of a prompt
+    size_t answers = 0;              // to a question, or words for a mask; 0: as many as usual
 };
 
 // ---- Tensors ----
@@ -228,10 +229,10 @@ int run_images(const RunOptions &options, const Model &model, Session session, L
 // ---- The command ----
 
 std::vector<std::string> generate_options() {
-    std::vector<std::string> out{"--batch",          "--beams",       "--hypotheses", "--likeliest",
-                                 "--length-penalty", "--seed",        "--max-length", "--min-length",
-                                 "--ignore-end",     "--stop",        "--cache",      "--language",
-                                 "--task",           "--json-schema", "--grammar",    "--regex"};
+    std::vector<std::string> out{"--image",          "--batch", "--beams",      "--hypotheses", "--likeliest",
+                                 "--length-penalty", "--seed",  "--max-length", "--min-length", "--ignore-end",
+                                 "--stop",           "--cache", "--language",   "--task",       "--json-schema",
+                                 "--grammar",        "--regex"};
     for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
     return out;
 }
@@ -277,6 +278,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     }
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
     const ModelContents contents = inspect(model);
+    if (!options.images.empty()) expect_image_prompts(model);
     if (are_images(options.texts, contents) || (contents.images && !options.labels.empty())) {
         refuse_given(app, generate_options(), "is about generating text, which this model does not do");
         refuse_given(app, {"--truncate", "--prompt", "--pairs", "--answers", "--multi-label"},
@@ -331,6 +333,11 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         return 0;
     }
     TextRun texts(model, runtime.session(model, device, how), output, generate);
+    if (!options.images.empty()) {
+        if (options.texts.size() != 1) throw Error(ErrorCode::usage, "--image: expected one TEXT, the prompt");
+        texts.prompt(options.texts.front(), read_images(options.images));
+        return 0;
+    }
     if (options.texts.empty()) return texts.lines(lines);
     return texts.words(texts_of(options.texts, model));
 }
@@ -384,6 +391,10 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                "how many are shown: answers to a question (1), or words for a mask (5)");
     app.option("--prompt", options->prompt, "NAME",
                "the prompt that is put before texts, such as query; default: the one of the model; '': none");
+    app.option(
+        "--image", options->images, "FILE",
+        "an image of the prompt, in the place that its mark says, or before it; may be repeated; for models that "
+        "see and write");
     app.option("--labels", options->labels, "LABELS",
                "what images may show or texts be about, with commas between: 'a cat, a dog'; for models that compare "
                "images with texts, or say whether one text follows from another")

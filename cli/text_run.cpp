@@ -92,7 +92,7 @@ bool TextRun::continues_texts(const Model &model) {
 
 int TextRun::words(const std::vector<std::string> &texts) {
     if (continues_ && texts.size() == 1 && options_.beams == 1 && !output_.json()) {
-        stream(texts.front());
+        stream(texts.front(), [&] { return session_.hypotheses(texts, options_).front(); });
         return 0;
     }
     int status = 0;
@@ -163,7 +163,18 @@ void TextRun::show_error(const std::string &text, const std::string &why) {
     if (output_.json()) json_.push_back({{"text", text}, {"error", why}});
 }
 
-void TextRun::stream(const std::string &text) {
+void TextRun::prompt(const std::string &text, const std::vector<Image> &images) {
+    const std::string place = inspect(model_).generation.value().images.value().mark;
+    std::string marks;
+    for (size_t i = 0; i < images.size() && text.find(place) == std::string::npos; ++i) marks += place;
+    const std::vector<int32_t> ids = image_prompt_ids(session_, marks + text, images, options_.special_tokens);
+    const auto generate = [&] { return generate_from_ids(session_, ids, options_); };
+    if (!output_.json() && options_.beams == 1) return stream(text, generate);
+    show(text, generate());
+    if (output_.json()) output_.print_json(json_);
+}
+
+void TextRun::stream(const std::string &text, const std::function<std::vector<Hypothesis>()> &generate) {
     Pace pace;
     output_.print(text);
     options_.stream = [&](size_t, std::string_view piece) {
@@ -171,9 +182,9 @@ void TextRun::stream(const std::string &text) {
         output_.print(piece);
         stop_if_interrupted();
     };
-    const auto answers = session_.hypotheses({text}, options_);
+    const std::vector<Hypothesis> answers = generate();
     output_.print("\n");
-    output_.note(pace.summary(answers.front().empty() ? 0 : answers.front().front().tokens.size()));
+    output_.note(pace.summary(answers.empty() ? 0 : answers.front().tokens.size()));
 }
 
 } // namespace lamina::cli

@@ -4,6 +4,7 @@
 #include "lines.hpp"
 #include "output.hpp"
 
+#include <lamina/image.hpp>
 #include <lamina/lamina.hpp>
 
 #include <chrono>
@@ -44,6 +45,8 @@ class TextRun {
     // Both return the exit status. Of a text that gets no answer, the reason is printed; as JSON it is an object with
     // the text and the reason.
     [[nodiscard]] int words(const std::vector<std::string> &texts);
+    // A prompt with images: in the places of their marks, or before it if it has none.
+    void prompt(const std::string &text, const std::vector<Image> &images);
     // A line that the model cannot take, or that gets no answer, is refused after all lines before it are answered.
     [[nodiscard]] int lines(LineReader lines);
 
@@ -59,7 +62,7 @@ class TextRun {
     [[nodiscard]] static bool continues_texts(const Model &model);
     using Unanswered = std::function<void(size_t text, const Error &why)>;
     void answer(const std::vector<std::string> &texts, size_t all, const Unanswered &unanswered);
-    void stream(const std::string &text);
+    void stream(const std::string &text, const std::function<std::vector<Hypothesis>()> &generate);
     void show_error(const std::string &text, const std::string &why);
     void show(const std::string &text, const std::vector<Hypothesis> &hypotheses);
 };

@@ -142,17 +142,41 @@ struct Api::Prompts {
 
 bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
 
+// Images take much memory as pixels, so one request has them at a time.
+ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &chat) {
+    if (!engine.contents().generation->images)
+        throw Refusal(400, "request: /messages: " + chat.model + " takes no images", "messages");
+    const std::scoped_lock turn(images_);
+    const std::vector<Image> images = read_images(chat.images);
+    Session session = engine.session();
+    const auto longest = shortens(chat) ? static_cast<size_t>(engine.room().length) : SIZE_MAX;
+    try {
+        return shortened_chat_prompt(engine.model(), session, chat.messages, images, longest,
+                                     static_cast<size_t>(chat.max_length.value_or(0)), chat.variables);
+    } catch (const Error &why) {
+        if (why.code() != ErrorCode::input) throw;
+        throw Refusal(400, std::string("request: /messages: ") + why.what(), "messages");
+    }
+}
+
 Api::Prompts Api::prompts_of(const Call &call, const AnswerRequest &chat) {
     const Engine &engine = engine_that_writes(call, chat.model);
     const Model &model = engine.model();
-    ShortenedChat found = shortens(chat)
+    ShortenedChat found = !chat.images.empty() ? chat_with_images(engine, chat)
+                          : shortens(chat)
                               ? shortened_chat_prompt(model, chat.messages, static_cast<size_t>(engine.room().length),
                                                       static_cast<size_t>(chat.max_length.value_or(0)), chat.variables)
                               : ShortenedChat{.prompt = chat_prompt(model, chat.messages, chat.variables), .ids = {}};
     bool thinks = opens_thought(found.prompt);
     if (thinks && chat.grammar) { // which is for what follows the thought
-        found.prompt.append("\n").append(think_end).append("\n\n");
-        found.ids.clear();
+        const std::string end = "\n" + std::string(think_end) + "\n\n";
+        found.prompt += end;
+        if (chat.images.empty()) {
+            found.ids.clear();
+        } else {
+            const std::vector<int32_t> more = token_ids(model, end, false);
+            found.ids.insert(found.ids.end(), more.begin(), more.end());
+        }
         thinks = false;
     }
     if (found.ids.empty()) found.ids = ids_in(model, {found.prompt}, "messages", false).front();

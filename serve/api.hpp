@@ -136,6 +136,8 @@ class Api {
     struct Prompts;
     [[nodiscard]] bool shortens(const AnswerRequest &chat) const;
     [[nodiscard]] Prompts prompts_of(const Call &call, const AnswerRequest &chat);
+    [[nodiscard]] ShortenedChat chat_with_images(const Engine &engine, const AnswerRequest &chat);
+    std::mutex images_; // of whoever has some as pixels
     [[nodiscard]] Response write(const Call &call, const AnswerRequest &request, const Prompts &prompts,
                                  const AnswerForm &form);
     [[nodiscard]] Response whole(const Call &call, Writing &writing);

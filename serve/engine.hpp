@@ -65,6 +65,9 @@ class Engine {
     // What each of its tokens is, by id: of those that it reads, or of those that it writes. Made when first asked for.
     [[nodiscard]] const std::vector<TokenText> &tokens(bool written) const;
 
+    // Any thread may use it between what the engine does, such as for the images of prompts.
+    [[nodiscard]] Session session() const { return session_; }
+
     // How many texts it writes at once, how long ones, and what memory they take; nothing if it does not write.
     [[nodiscard]] const BatchRoom &room() const { return room_; }
     [[nodiscard]] std::string room_in_words() const;

@@ -62,18 +62,36 @@ std::optional<bool> truncation_of(const JsonView &request) {
     return out;
 }
 
-std::string content_of(const JsonView &message) {
+std::string content_of(const JsonView &message, std::vector<GivenImage> *images) {
     if (!message.has("content")) return "";
     const JsonView content = message.at("content");
     if (content.is_string()) return std::string(content.string());
     if (!content.is_list()) content.fail("expected a text or a list of parts, found " + content.description());
     std::string out;
     for (const JsonView part : content.items()) {
-        if (part.at("type").string() != "text")
-            part.at("type").fail("only parts of type \"text\" are supported, found " + part.at("type").description());
-        out += part.at("text").string();
+        const JsonView type = part.at("type");
+        if (type.string() == "text")
+            out += part.at("text").string();
+        else if (images != nullptr && type.string() == "image_url")
+            images->push_back(image_of(part));
+        else
+            type.fail(std::string("only parts of type \"text\"") + (images != nullptr ? " and \"image_url\"" : "") +
+                      " are supported, found " + type.description());
     }
     return out;
+}
+
+Json content_for_template(const JsonView &message) {
+    Json parts = Json::array();
+    bool sees = false;
+    if (message.has("content") && message.at("content").is_list())
+        for (const JsonView part : message.at("content").items()) {
+            const bool is_text = part.at("type").string() == "text";
+            sees = sees || !is_text;
+            parts.push_back(is_text ? Json{{"type", "text"}, {"text", std::string(part.at("text").string())}}
+                                    : Json{{"type", "image"}});
+        }
+    return sees ? parts : Json(content_of(message));
 }
 
 Json copied(const JsonView &value) {

@@ -1,6 +1,7 @@
 // Reads what many requests have.
 #pragma once
 
+#include "images.hpp"
 #include "schemas.hpp"
 
 #include "base/json.hpp"
@@ -28,7 +29,10 @@ void expect_fields(const JsonView &request, std::string_view schema);
 
 [[nodiscard]] Json copied(const JsonView &value);
 
-// "content" of a message: a text, or parts that are texts; empty if there is none.
-[[nodiscard]] std::string content_of(const JsonView &message);
+// "content" of a message: a text, or parts that are texts, or images if there is a place for them; empty if there is
+// none.
+[[nodiscard]] std::string content_of(const JsonView &message, std::vector<GivenImage> *images = nullptr);
+// The same for a chat template: a text, or the list of parts if some are images.
+[[nodiscard]] Json content_for_template(const JsonView &message);
 
 } // namespace lamina::serve

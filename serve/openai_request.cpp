@@ -76,13 +76,16 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
     out.stream_usage = how.has("include_usage") && how.at("include_usage").boolean();
 }
 
-ChatMessage message_of(const JsonView &from) {
+// The images of a message are added to those before.
+ChatMessage message_of(const JsonView &from, std::vector<GivenImage> &images) {
     std::string role(from.at("role").string());
     expect_fields(from, role == "tool" ? "ToolMessage" : role == "assistant" ? "AssistantMessage" : "PlainMessage");
     for (const char *text : {"tool_call_id", "name", "reasoning_content"})
         if (from.has(text)) (void)from.at(text).string();
     if (role == "developer") role = "system"; // its later name; templates know the former
-    return {std::move(role), content_of(from)};
+    const size_t before = images.size();
+    std::string content = content_of(from, role == "user" ? &images : nullptr);
+    return {std::move(role), std::move(content), images.size() - before};
 }
 
 std::vector<int32_t> ids_of(const JsonView &text) {
@@ -141,7 +144,8 @@ AnswerRequest completion_request(std::string_view body) {
 }
 
 void read_conversation(const JsonView &request, AnswerRequest &out) {
-    for (const JsonView message : request.at("messages").items()) out.messages.push_back(message_of(message));
+    for (const JsonView message : request.at("messages").items())
+        out.messages.push_back(message_of(message, out.images));
     if (out.messages.empty()) request.at("messages").fail("expected at least one message");
     if (request.has("chat_template_kwargs"))
         for (const JsonView each : request.at("chat_template_kwargs").members()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "form.hpp"
+#include "images.hpp"
 #include "tools.hpp"
 
 #include "base/json_reader.hpp"
@@ -25,7 +26,8 @@ struct AnswerRequest {
     std::vector<std::string> prompts;
     std::vector<std::vector<int32_t>> ids; // in place of prompts
     std::vector<ChatMessage> messages;
-    size_t choices = 1; // how many answers to each prompt
+    std::vector<GivenImage> images; // of all of them
+    size_t choices = 1;             // how many answers to each prompt
     bool stream = false, stream_usage = false;
     std::optional<int64_t> max_length;
     std::map<std::string, double, std::less<>> sampling; // numbers of sampling.hpp

@@ -118,7 +118,7 @@ Json messages_for_template(const JsonView &messages) {
         Json one = Json::object();
         for (const JsonView part : message.members()) {
             if (part.key() == "content") {
-                one["content"] = content_of(message);
+                one["content"] = content_for_template(message);
             } else if (part.key() == "tool_calls" && !part.is_null()) {
                 Json calls = Json::array();
                 for (const JsonView call : part.items()) calls.push_back(call_for_template(call));

@@ -150,6 +150,12 @@ void add_generation(nb::module_ &m) {
             return chat_prompt(model, conversation);
         },
         nb::arg("model"), nb::arg("messages"));
+    m.def(
+        "chat_prompt_of_parts",
+        [](const Model &model, const std::string &messages) {
+            return chat_prompt(model, {}, {{"messages", messages}});
+        },
+        nb::arg("model"), nb::arg("messages"), "The same of messages as JSON, which may have parts.");
     m.def("suggested_options", &suggested_options, nb::arg("model"));
 }
 

@@ -48,6 +48,18 @@ void add_images(nb::module_ &m) {
         "read_image", [](const std::filesystem::path &file) { return unlocked([&] { return read_image(file); }); },
         nb::arg("file"), "Reads PNG, JPEG and WebP, turned as its EXIF orientation says, and on white.");
     m.def(
+        "image_prompt_ids",
+        [](Session &session, const std::string &prompt, const std::vector<Image> &images) {
+            return unlocked([&] { return image_prompt_ids(session, prompt, images); });
+        },
+        nb::arg("session"), nb::arg("prompt"), nb::arg("images"));
+    m.def(
+        "generate_from_ids",
+        [](Session &session, const std::vector<int32_t> &ids, const GenerateOptions &options) {
+            return unlocked([&] { return generate_from_ids(session, ids, options); });
+        },
+        nb::arg("session"), nb::arg("ids"), nb::arg("options"));
+    m.def(
         "embed_images",
         [](Session &session, const std::vector<Image> &images, const ImageOptions &options) {
             return array_of(unlocked([&] { return embed_images(session, images, options); }));

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Mapp
 from . import _lamina
 from ._handle import Handle
 from ._lamina import Hypothesis
+from ._media import as_image
 from ._options import GenerateOptions, filled
-from ._texts import Messages, as_list, as_messages, as_text
+from ._texts import Messages, as_list, as_messages, as_text, images_in, parts_as_json
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -67,13 +68,25 @@ class Generation(Handle):
     def chat_prompt(self, messages: Messages) -> str:
         """A conversation as the text that the model was trained to continue, by its own template.
 
-        Messages are as in OpenAI's API: [{"role": "user", "content": "Hello"}]. A string is what the user says.
+        Messages are as in OpenAI's API: [{"role": "user", "content": "Hello"}]. A string is what the user says. The
+        content may be a list of parts, {"type": "text", "text": ...} and, for models that see, {"type": "image", "image":
+        FILE}, with an array or a `lamina.Image` in place of a file.
         """
+        if images_in(messages):
+            return _lamina.chat_prompt_of_parts(self._model, parts_as_json(messages))
         return _lamina.chat_prompt(self._model, as_messages(messages))
 
     def chat(self, messages: Messages, **options: Unpack[GenerateOptions]) -> str:
         """The model's answer in a conversation, sampled as its makers suggest where the options do not say."""
-        return self._generate([self.chat_prompt(messages)], self._chat_options(options))[0][0].text
+        return self._answer(self.chat_prompt(messages), messages, self._chat_options(options))[0].text
+
+    def _answer(self, prompt: str, messages: Messages, options: Mapping[str, Any]) -> List[Hypothesis]:
+        images = [as_image(each) for each in images_in(messages)]
+        if not images:
+            return self._generate([prompt], options)[0]
+        with self._turn:
+            ids = _lamina.image_prompt_ids(self._session, prompt, images)
+            return _lamina.generate_from_ids(self._session, ids, filled(_lamina.GenerateOptions(), options))
 
     async def chat_async(self, messages: Messages, **options: Unpack[GenerateOptions]) -> str:
         """The same on a thread. A task that is cancelled ends the generation within a step of its work."""
@@ -81,11 +94,15 @@ class Generation(Handle):
 
     def stream_chat(self, messages: Messages, **options: Unpack[GenerateOptions]) -> Iterator[str]:
         """The answer piece by piece as it comes. A loop that is left ends the generation."""
-        return self.stream(self.chat_prompt(messages), **self._chat_options(options))
+        self._opened()
+        prompt, how = self.chat_prompt(messages), self._chat_options(options)
+        return self._pieces(lambda give: self._answer(prompt, messages, _giving(how, give)))
 
     def stream_chat_async(self, messages: Messages, **options: Unpack[GenerateOptions]) -> AsyncIterator[str]:
         """The same for `async for`."""
-        return self.stream_async(self.chat_prompt(messages), **self._chat_options(options))
+        self._opened()
+        prompt, how = self.chat_prompt(messages), self._chat_options(options)
+        return self._pieces_async(lambda give: self._answer(prompt, messages, _giving(how, give)))
 
     def _chat_options(self, options: Mapping[str, Any]) -> Dict[str, Any]:
         suggested = _lamina.suggested_options(self._model)

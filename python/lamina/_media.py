@@ -67,7 +67,7 @@ class Media(Handle):
 
         Images are files, or arrays of uint8, (height, width, 3): red, green and blue.
         """
-        given = [_image(each) for each in (images if isinstance(images, list) else [images])]
+        given = [as_image(each) for each in (images if isinstance(images, list) else [images])]
         with self._turn:
             found: Vectors = _lamina.embed_images(self._session, given, filled(_lamina.ImageOptions(), options))
         return found if isinstance(images, list) else found[0]
@@ -84,7 +84,7 @@ class Media(Handle):
         self, images: Union[Picture, List[Picture]], labels: Sequence[str] = (), **options: Any
     ) -> Union[Labels, List[Labels]]:
         """The scores of all classes of each image, best first; with `labels`, how well each of these describes it."""
-        given = [_image(each) for each in (images if isinstance(images, list) else [images])]
+        given = [as_image(each) for each in (images if isinstance(images, list) else [images])]
         names = as_list(labels, "labels")
         with self._turn:
             if names:
@@ -104,7 +104,7 @@ def _sound(audio: Sound, rate: int) -> Audio:
     return Audio(as_input("audio", audio), rate)
 
 
-def _image(image: Picture) -> Image:
+def as_image(image: Picture) -> Image:
     if isinstance(image, Image):
         return image
     if isinstance(image, (str, os.PathLike)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, List, Mapping, Sequence, Tuple, Union
 
 from ._errors import InputError
@@ -53,6 +54,38 @@ def as_messages(messages: Messages) -> List[Tuple[str, str]]:
     if isinstance(messages, Mapping) or not hasattr(messages, "__iter__"):
         raise InputError(f"messages: expected a str or a list of messages, found {_shown(messages)}")
     return [_message(message, f"messages[{i}]") for i, message in enumerate(messages)]
+
+
+def images_in(messages: Messages) -> List[Any]:
+    """The images of parts {"type": "image", "image": ...}, in their order."""
+    return [part.get("image") for parts in _all_parts(messages) for part in parts if _is_image(part)]
+
+
+def parts_as_json(messages: Messages) -> str:
+    """Messages with images as chat templates take them: as JSON, without the images themselves."""
+    out = []
+    for i, message in enumerate(messages):
+        if not isinstance(message, Mapping) or not isinstance(message.get("content"), (list, tuple)):
+            role, content = _message(message, f"messages[{i}]")
+            out.append({"role": role, "content": content})
+            continue
+        place = f'messages[{i}]["content"]'
+        role, _ = _message({**message, "content": ""}, f"messages[{i}]")
+        out.append({"role": role, "content": [
+            {"type": "image"} if _is_image(part) else {"type": "text", "text": _part(part, f"{place}[{p}]")}
+            for p, part in enumerate(message["content"])]})
+    return json.dumps(out)
+
+
+def _all_parts(messages: Messages) -> List[Any]:
+    if isinstance(messages, (str, Mapping)) or not hasattr(messages, "__iter__"):
+        return []
+    contents = [message.get("content") for message in messages if isinstance(message, Mapping)]
+    return [content for content in contents if isinstance(content, (list, tuple))]
+
+
+def _is_image(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "image" and part.get("image") is not None
 
 
 def _message(message: object, place: str) -> Tuple[str, str]:

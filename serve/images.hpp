@@ -1,0 +1,28 @@
+// Images in requests.
+#pragma once
+
+#include "base/json_reader.hpp"
+
+#include <lamina/image.hpp>
+
+#include <string>
+#include <vector>
+
+namespace lamina::serve {
+
+// An image file that a message holds.
+struct GivenImage {
+    std::string bytes;
+    std::string place; // of it in the request, for messages: "request: /messages/0/content/1/image_url/url"
+};
+
+// Of a part {"type": "image_url", "image_url": {"url": "data:image/png;base64,..."}}; "image_url" may also be the text
+// itself. Throws Error(input), with the place, for any other address, because the server fetches nothing, and for what
+// is not base64.
+[[nodiscard]] GivenImage image_of(const JsonView &part);
+
+// Throws Error(input), with the place, for files that are no images in PNG, JPEG or WebP, and if there are more pixels
+// than a request may have.
+[[nodiscard]] std::vector<Image> read_images(const std::vector<GivenImage> &images);
+
+} // namespace lamina::serve

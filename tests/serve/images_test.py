@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Asks `lamina serve` about images."""
+
+import base64
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+from server import lamina_json, repository, server_of, talking
+
+lamina = sys.argv.pop(1)
+folder = tempfile.TemporaryDirectory()
+architectures = repository / "tests" / "architectures"
+files = architectures / "images" / "files"
+expected = json.loads((architectures / "seeing" / "expected.json").read_text())["llava"]
+
+
+def seeing(to):
+    shutil.copytree(architectures / "models" / "llava", to)
+    shutil.copytree(architectures / "seeing" / "talking", to, dirs_exist_ok=True)
+    return to
+
+
+def part(file):
+    data = base64.b64encode((files / file).read_bytes()).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:image/{file.split('.')[-1]};base64,{data}"}}
+
+
+def messages_of(conversation):
+    """As clients of OpenAI write them."""
+    images, out = iter(conversation["images"]), []
+    for message in conversation["messages"]:
+        content = message["content"]
+        if not isinstance(content, str):
+            content = [part(next(images)) if each["type"] == "image" else each for each in content]
+        out.append({"role": message["role"], "content": content})
+    return out
+
+
+class Images(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = seeing(pathlib.Path(folder.name) / "llava")
+        cls.blind = talking(pathlib.Path(folder.name) / "blind")
+        cls.server = server_of(cls, lamina, [cls.model, cls.blind])
+
+    def ask(self, messages, model="llava", **more):
+        return self.server.post("/v1/chat/completions", {
+            "model": model, "messages": messages, "max_tokens": 6, "ignore_eos": True, "temperature": 0, **more})
+
+    def test_answers_are_those_of_transformers(self):
+        for conversation in expected:
+            status, _, body = self.ask(messages_of(conversation), logprobs=True)
+            self.assertEqual(status, 200, body)
+            tokens = [each["token"] for each in body["choices"][0]["logprobs"]["content"]]
+            wanted = ["<image>" if i == 50 else f"w{i}" for i in conversation["answer"]]
+            self.assertEqual([each.strip() for each in tokens], wanted)
+            self.assertEqual(body["usage"]["prompt_tokens"], len(conversation["ids"]))
+
+    def test_prompts_share_what_is_before_an_image_and_the_image_if_it_is_the_same(self):
+        reused = lambda file: self.ask([{"role": "user", "content": [
+            {"type": "text", "text": "w31"}, part(file), {"type": "text", "text": "w32 w33"}]}])[2]["usage"][
+                "prompt_tokens_details"]["cached_tokens"]
+        reused("photo.png")
+        self.assertLess(reused("gray.jpg"), 9)
+        self.assertGreater(reused("gray.jpg"), 9)
+
+    def test_several_clients_ask_about_several_images(self):
+        import concurrent.futures
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(self.ask, messages_of(each), logprobs=True) for each in expected * 4]
+        for conversation, answer in zip(expected * 4, asked):
+            tokens = answer.result()[2]["choices"][0]["logprobs"]["content"]
+            self.assertEqual([each["token"].strip() for each in tokens],
+                             ["<image>" if i == 50 else f"w{i}" for i in conversation["answer"]])
+
+    def refused(self, content, words, model="llava", field="messages"):
+        status, _, body = self.ask([{"role": "user", "content": content}], model)
+        self.assertEqual(status, 400, body)
+        for word in words:
+            self.assertIn(word, body["error"]["message"])
+        self.assertEqual(body["error"]["param"].split("/")[0].split(".")[0].split("[")[0], field)
+
+    def test_what_is_no_image_is_refused(self):
+        address = lambda url: [{"type": "image_url", "image_url": {"url": url}}]
+        self.refused(address("https://example.com/cat.jpg"), ["/messages/0/content/0/image_url/url", "fetches nothing"])
+        self.refused(address("data:image/png,abc"), ["/messages/0/content/0/image_url/url", ";base64,"])
+        self.refused(address("data:image/png;base64,a*c="), ["/messages/0/content/0/image_url/url", "is not base64"])
+        self.refused(address("data:image/png;base64,YWJj"), ["/messages/0/content/0/image_url/url", "expected an image in PNG"])
+        cut = (files / "photo.png").read_bytes()[:200]
+        self.refused(address("data:image/png;base64," + base64.b64encode(cut).decode()), ["image_url/url", "PNG"])
+        self.refused([{"type": "image_url"}], ["image_url"])
+        self.refused([{"type": "input_audio"}], ['only parts of type "text" and "image_url"'])
+        self.refused([part("photo.png")], ["takes no images"], "blind")
+        self.refused([part("photo.png"), {"type": "text", "text": "<image>"}], ["for each of 1 image", "found it 2 times"])
+        self.refused([part("photo.png")] * 65, ["at most 64 images"])
+        status, _, body = self.ask([{"role": "system", "content": [part("photo.png")]}])
+        self.assertEqual(status, 400, body)
+
+    def test_command_answers_alike(self):
+        first = expected[0]
+        out = lamina_json(lamina, "chat", self.model, "--image", files / first["images"][0], "w38 w19 w5", "--max-length",
+                          "6", "--temperature", "0")
+        answer = self.ask(messages_of(first), ignore_eos=False)[2]["choices"][0]["message"]["content"]
+        self.assertEqual(out[-1]["content"].strip(), answer.strip())
+        out = lamina_json(lamina, "run", self.model, "--image", files / first["images"][0], "w3 w4", "--max-length", "10")
+        self.assertEqual(len(out), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
