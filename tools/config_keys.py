@@ -38,11 +38,11 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "cohere2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "esm",
                "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text", "glm", "glm4",
                "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
-               "granitemoehybrid", "gte", "hubert", "lfm2", "llama", "m2m_100", "mamba2", "marian", "mbart", "mistral",
-               "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe",
-               "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl",
-               "qwen2_vl_text", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe",
-               "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta", "siglip", "siglip_text_model",
+               "granitemoehybrid", "gte", "hubert", "lfm2", "llama", "llava", "m2m_100", "mamba2", "marian", "mbart",
+               "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2",
+               "olmoe", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_moe",
+               "qwen2_vl", "qwen2_vl_text", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text",
+               "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta", "siglip", "siglip_text_model",
                "siglip_vision_model", "smollm3", "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "whisper",
                "xlm-roberta"]
 
@@ -105,9 +105,9 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
              for model_type in ("albert", "bert", "camembert", "electra", "roberta", "xlm-roberta")}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
-ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "modernbert": {"local_attention": 128},
-             "nemotron_h": {"hybrid_override_pattern": None},
-             "nomic_bert": {"tie_word_embeddings": True},
+ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "llava": {"vision_feature_select_strategy": "default"},
+             "modernbert": {"local_attention": 128},
+             "nemotron_h": {"hybrid_override_pattern": None}, "nomic_bert": {"tie_word_embeddings": True},
              "phi3": {"rope_theta": 10000.0}}
 
 # Types that transformers reads under another name, with the keys that only their own code knows, which must have these
@@ -285,7 +285,7 @@ def watched(config_class):
                       "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
             taken = inspect.signature(model.forward).parameters
             # A model that also reads texts alone.
-            if {"image_grid_thw", "image_position_ids"} & set(taken) or "mm_tokens_per_image" in names:
+            if {"image_grid_thw", "image_position_ids"} & set(taken) or names & {"image_seq_length", "mm_tokens_per_image"}:
                 del inputs["pixel_values"]
             with torch.no_grad():
                 model(**{key: value for key, value in inputs.items() if key in taken})

@@ -55,6 +55,14 @@ GraphWriter::Tensor DecoderGraph::target_lengths() const {
     return graph_->takes(name) ? name : graph_->input(name, DType::i32, "B");
 }
 
+GraphWriter::Tensor DecoderGraph::embedded(const std::string &module, const GraphWriter::Embedding &options) const {
+    const GraphWriter::Tensor words = graph_->embedding(module, ids_, options);
+    if (!continues() || !draft_->images || !draft_->images->of_prompts()) return words;
+    const GraphWriter::Tensor rows = graph_->input("image_rows", DType::f32, "B T " + std::to_string(options.channels)),
+                              mask = graph_->input("image_mask", DType::i32, "B T");
+    return graph_->layer(module + ".seen", "select", {{"x", words}, {"other", rows}, {"mask", mask}});
+}
+
 GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, const GraphWriter::Tensor &x,
                                                  const SelfAttention &options) const {
     GraphWriter &graph = *graph_;

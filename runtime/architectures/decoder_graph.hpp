@@ -43,6 +43,9 @@ class DecoderGraph {
 
     // Attention of tokens to those before them: the products MODULE.q_proj, .k_proj and .v_proj, then that of the
     // output.
+    // Of the ids; of images of a prompt, what the model sees in their places.
+    [[nodiscard]] GraphWriter::Tensor embedded(const std::string &module, const GraphWriter::Embedding &options) const;
+
     struct SelfAttention {
         int64_t heads, kv_heads, head_dim;
         bool biased = false, out_biased = false;

@@ -119,8 +119,8 @@ void build(Draft &draft, const Kind &kind) {
     const std::string table = "model.embed_tokens";
     const double scale = factor.embedding / factor.residual;
     std::string x =
-        graph.embedding(scale == 1 ? table : table + ".scaled", decoder.ids(),
-                        {.rows = vocabulary, .channels = width, .scale = scale, .table = table + ".weight"});
+        decoder.embedded(scale == 1 ? table : table + ".scaled",
+                         {.rows = vocabulary, .channels = width, .scale = scale, .table = table + ".weight"});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn",
                           mlp = layer + ".mlp";
