@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from make_decoders import decoders, for_gguf, mixtures, seeing_decoders
 from make_encoders import encoders
+from make_gemma4 import gemma4_decoders
 from make_hybrids import gpt_oss, lfm2, recurrent_decoders, scanning_decoders
 from make_latent import latent_decoders
 from make_translators import encoder_decoders
@@ -91,6 +92,7 @@ if __name__ == "__main__":
     gpt_oss()
     lfm2()
     latent_decoders()
+    gemma4_decoders()
     for_gguf()
     encoders()
     encoder_decoders()

@@ -327,6 +327,20 @@ TEST_CASE("architectures: what latent attention and groups of experts cannot be 
     CHECK(scaled("default") == "");
 }
 
+TEST_CASE("architectures: what layers of Gemma 4 cannot be is named") {
+    CHECK_THAT(refusal("gemma4", "num_kv_shared_layers", 3),
+               contains("/num_kv_shared_layers") && contains("each kind"));
+    CHECK_THAT(refusal("gemma4", "use_bidirectional_attention", "all"), contains("/use_bidirectional_attention"));
+    CHECK_THAT(refusal("gemma4", [](nlohmann::json &config) { config["rope_parameters"].erase("full_attention"); }),
+               contains("/rope_parameters") && contains("full_attention"));
+    const auto heads = [](const char *key, int value) {
+        return refusal("gemma4", [&](nlohmann::json &config) { config["per_layer_config"]["1"][key] = value; });
+    };
+    CHECK_THAT(heads("head_dim", 16), contains("/per_layer_config") && contains("same heads"));
+    CHECK_THAT(heads("num_attention_heads", 3), contains("num_attention_heads"));
+    CHECK_THAT(refusal("gemma4_experts", "top_k_experts", 7), contains("/top_k_experts") && contains("6 experts"));
+}
+
 TEST_CASE("architectures: values have the types that transformers takes, also of keys that change nothing") {
     using matchers::contains;
     CHECK_THAT(refusal("llama", "rms_norm_eps", 1),

@@ -24,7 +24,7 @@ def is_of_images(change):
     """Whether it is of what Lamina leaves out where it reads the part for texts."""
     keys = [path.split("/")[0] for path in [*change.get("drop", []), *change.get("set", {})]]
     return any(key in ("image_token_index", "mm_tokens_per_image", "vision_config") for key in keys) or any(
-        name.removeprefix("model.").startswith(("multi_modal_projector.", "vision_tower.", "visual."))
+        name.removeprefix("model.").startswith(("embed_vision.", "multi_modal_projector.", "vision_tower.", "visual."))
         for name in change.get("tensors", {}))
 
 
@@ -107,6 +107,7 @@ def check(base):
 
 
 def main():
+    import gemma4
     import gguf_models
     import latent
     import models
@@ -114,7 +115,7 @@ def main():
     checking, wanted = "--check" in sys.argv, [name for name in sys.argv[1:] if not name.startswith("-")]
     folder.mkdir(exist_ok=True)
     bases = [*models.plain_models(), *popular.popular_models(), *map(gguf_models.Gguf, gguf_models.ARCHITECTURES)]
-    for family in (latent,):
+    for family in (latent, gemma4):
         bases += [*family.plain_models(), *family.popular_models()]
     if twice := [name for name, count in collections.Counter(b.name for b in bases).items() if count > 1]:
         sys.exit(f"two models have the name {twice[0]}, and so the same digest")
