@@ -58,6 +58,32 @@ TokenizerParts bert(const fs::path &folder, const TokenizerSettings &options) {
     return out;
 }
 
+// ---- vocab.txt: amino acids, each of which is found wherever it stands (tokenization_esm.py) ----
+
+TokenizerParts esm(const fs::path &folder) {
+    const std::map<std::string, int64_t> lines = lines_of(folder / "vocab.txt");
+    Vocabulary vocabulary;
+    std::string entries;
+    for (const auto &[token, id] : lines) {
+        vocabulary.add(token, id);
+        entries += (entries.empty() ? "" : ",") + json_string(token) + ":" + std::to_string(id);
+    }
+    SpecialTokens tokens(folder, vocabulary);
+    const std::string unknown = tokens.at("unk_token", "<unk>"), begin = tokens.at("cls_token", "<cls>"),
+                      end = tokens.at("eos_token", "<eos>");
+    (void)tokens.find("pad_token", "<pad>"), (void)tokens.find("mask_token", "<mask>");
+    for (const auto &[token, id] : lines) tokens.add(token, false);
+    TokenizerParts out;
+    out.model = R"({"type":"WordLevel","unk_token":)" + json_string(unknown) + R"(,"vocab":{)" + entries + "}}";
+    out.pre_tokenizer = {{"type", "WhitespaceSplit"}};
+    out.post_processor = template_of(Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0)}),
+                                     Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0),
+                                                  sequence("B", 1), special_token(end, 1)}),
+                                     tokens, {begin, end});
+    out.added_tokens = tokens.json();
+    return out;
+}
+
 // ---- vocab.json and merges.txt: byte-level BPE (tokenization_gpt2.py, _roberta.py, _qwen2.py) ----
 
 constexpr const char *qwen2_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+)"
@@ -143,7 +169,7 @@ std::string bpe_kind(const TokenizerSettings &options, const std::string &model_
 
 std::optional<std::string> made_tokenizer(const fs::path &folder, const std::string &model_type) {
     const TokenizerSettings options(folder);
-    if (has_file(folder / "vocab.txt")) return bert(folder, options).text();
+    if (has_file(folder / "vocab.txt")) return (model_type == "esm" ? esm(folder) : bert(folder, options)).text();
     if (has_file(folder / "vocab.json") && has_file(folder / "merges.txt"))
         return byte_level_bpe(folder, options, bpe_kind(options, model_type)).text();
     if (const auto pieces = sentencepiece_parts(folder, options, model_type)) return pieces->text();

@@ -10,8 +10,10 @@ from safetensors.torch import load_file, save_file
 from tiny import here, ids, is_wanted, llama_like, rope, save, save_golden, vocabulary
 
 
-def encoder(name, model, outputs, types=0, length=11):
+def encoder(name, model, outputs, types=0, length=11, mask_id=None):
     tokens, lengths = ids(3, length), torch.tensor([length, 4, 7])
+    if mask_id is not None:
+        tokens[0, 2] = tokens[0, 5] = tokens[2, 3] = mask_id
     mask = torch.arange(length)[None] < lengths[:, None]
     tokens = tokens * mask + model.config.pad_token_id * ~mask
     kinds = torch.randint(0, max(types, 1), tokens.shape)

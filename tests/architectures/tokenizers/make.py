@@ -144,6 +144,9 @@ def folders():
                                                  "single_word": False, "special": special}
                                  for i, (token, special) in enumerate([("<special>", True), ("new_word", False)])}
     }), T.Qwen2Tokenizer
+    acids = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
+    yield write("esm", vocab_txt="\n".join(acids), config_json={"model_type": "esm"}, tokenizer_config_json={
+        "tokenizer_class": "EsmTokenizer"}), T.EsmTokenizer
 
 
 def main():
