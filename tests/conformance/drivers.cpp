@@ -1,7 +1,6 @@
 #include "drivers.hpp"
 
 #include "cpu/device.hpp"
-#include "places.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -64,11 +63,6 @@ fs::path manifest_of(const std::string &driver) {
 void select(const fs::path &manifest) {
     setenv("VK_DRIVER_FILES", manifest.c_str(), 1);
     setenv("VK_ICD_FILENAMES", manifest.c_str(), 1); // the name in loaders before 1.3.207
-}
-
-std::shared_ptr<const lamina::abi::Registry> plugins() {
-    static const auto registry = lamina::abi::Registry::discover({LAMINA_PLUGIN_DIR});
-    return registry;
 }
 
 std::optional<Driver> driver() {

@@ -1,8 +1,8 @@
 // The driver that this run of the program tests: $LAMINA_DRIVER, one of cpu, lavapipe, swiftshader, gpu.
 #pragma once
 
-#include "abi/library.hpp"
 #include "absent_driver.hpp"
+#include "built_plugins.hpp"
 #include "vulkan/device.hpp"
 
 #include <filesystem>
@@ -11,9 +11,6 @@
 #include <string>
 
 namespace test {
-
-// The plugins of the build.
-[[nodiscard]] std::shared_ptr<const lamina::abi::Registry> plugins();
 
 struct Driver {
     std::string name;

@@ -31,6 +31,7 @@ TEST_CASE("faults: without injected faults, the faulty driver works") {
 TEST_CASE("faults: if any allocation fails, the error gives the memory needed and available, and nothing leaks") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
+    test::give_own_memory(*faults);
     const auto instance = test::validated_instance();
     const test::SmallModel model;
     const uint64_t all = test::calls_of(*faults, "vkAllocateMemory", [&] { (void)run_on_device(*instance, model); });

@@ -55,6 +55,8 @@ Faults *faulty_driver() {
     heal(*faults);
     faults->opens = true;
     faults->fences_hang = false;
+    faults->lossy_submission = 0;
+    faults->loses_all = false;
     faults->computes = true;
     faults->timestamps = true;
     faults->change = nullptr;
@@ -76,6 +78,10 @@ uint64_t calls_of(Faults &faults, const std::string &function, const std::functi
     action();
     const std::lock_guard lock(faults.mutex);
     return faults.calls;
+}
+
+void give_own_memory(Faults &faults) {
+    faults.change = [](VkPhysicalDeviceProperties &p) { p.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU; };
 }
 
 std::string leaked(Faults &faults) {

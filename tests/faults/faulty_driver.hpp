@@ -25,6 +25,10 @@ void heal(Faults &faults); // from now on, no call fails
 // How often `function` is called by `action`, which succeeds.
 [[nodiscard]] uint64_t calls_of(Faults &faults, const std::string &function, const std::function<void()> &action);
 
+// From now on, the device says that its memory is its own, so that weights get there through a staging buffer. Without
+// this, the host writes them in place.
+void give_own_memory(Faults &faults);
+
 // "2 of vkCreateBuffer"; empty if everything that was created has been destroyed.
 [[nodiscard]] std::string leaked(Faults &faults);
 

@@ -10,6 +10,7 @@ using namespace lamina;
 TEST_CASE("lost device: in any submission or wait, the error says what was running") {
     test::Faults *const faults = test::faulty_driver();
     if (faults == nullptr) return;
+    test::give_own_memory(*faults);
     const auto instance = test::validated_instance();
     const test::SmallModel model;
     const auto run = [&] {

@@ -1,18 +1,12 @@
 #include "kernels.hpp"
 
 #include "conformance/check.hpp"
-#include "places.hpp"
 
 #include <algorithm>
 
 namespace test {
 
 using namespace lamina;
-
-std::shared_ptr<const abi::Registry> plugins() {
-    static const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
-    return registry;
-}
 
 std::vector<std::string> cases_of(const abi::Layer &layer, double work) {
     CheckOptions options;

@@ -1,17 +1,14 @@
 // The kernels of the build, and the cases on which they are interpreted.
 #pragma once
 
-#include "abi/library.hpp"
+#include "built_plugins.hpp"
 #include "interpreter/device.hpp"
 
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace test {
-
-[[nodiscard]] std::shared_ptr<const lamina::abi::Registry> plugins();
 
 // Multiplications of a case, each of which takes some ten instructions.
 inline constexpr double most_work = 3e6;

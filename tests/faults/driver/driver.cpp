@@ -1,6 +1,7 @@
 // A Vulkan driver that forwards every call to the driver library $LAMINA_DRIVER_BELOW, and fails when a test asks for
 // it. It is below Vulkan's loader and the validation layers, which therefore see its faults as Lamina does.
 #include "faults.hpp"
+#include "lost_workgroups.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -27,6 +28,12 @@ struct Lost {
 };
 Lost &lost() {
     static Lost object;
+    return object;
+}
+
+// Of the device that was opened last, if its dispatches lose workgroups.
+std::optional<test::LostWorkgroups> &lossy() {
+    static std::optional<test::LostWorkgroups> object;
     return object;
 }
 
@@ -104,11 +111,54 @@ struct Destroying<maker, void(VKAPI_PTR *)(VkDevice, Handle, const VkAllocationC
     }
 };
 
+PFN_vkVoidFunction in_front_of(const char *name, PFN_vkVoidFunction below);
+
 // ---- Functions with behaviour of their own; `below` is set when the function is first requested ----
+
+struct GetDeviceProcAddr {
+    static inline PFN_vkGetDeviceProcAddr below = nullptr;
+    static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL call(VkDevice device, const char *name) {
+        return in_front_of(name, below(device, name));
+    }
+};
+
+struct CreateDevice : Fallible<"vkCreateDevice", PFN_vkCreateDevice> {
+    static VKAPI_ATTR VkResult VKAPI_CALL call(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                               const VkAllocationCallbacks *callbacks, VkDevice *device) {
+        const VkResult result = Fallible::call(physical, info, callbacks, device);
+        if (result == VK_SUCCESS && faults().lossy_submission != 0) lossy().emplace(*device, GetDeviceProcAddr::below);
+        return result;
+    }
+};
+
+struct CmdDispatch {
+    static inline PFN_vkCmdDispatch below = nullptr;
+    static VKAPI_ATTR void VKAPI_CALL call(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+        const std::lock_guard lock(faults().mutex);
+        if (!lossy() || !lossy()->record(commands, {x, y, z})) below(commands, x, y, z);
+    }
+};
+
+struct QueueSubmit : Fallible<"vkQueueSubmit", PFN_vkQueueSubmit> {
+    static VKAPI_ATTR VkResult VKAPI_CALL call(VkQueue queue, uint32_t n, const VkSubmitInfo *infos, VkFence fence) {
+        using What = test::LostWorkgroups::Lost;
+        if (lossy()) {
+            const std::lock_guard lock(faults().mutex);
+            const uint64_t nth = faults().lossy_submission;
+            const bool loses = nth != 0 && faults().called["vkQueueSubmit"] % nth == 0;
+            lossy()->lose(!loses ? What::none : faults().loses_all ? What::all : What::last);
+        }
+        return Fallible::call(queue, n, infos, fence);
+    }
+};
 
 struct DestroyDevice {
     static inline PFN_vkDestroyDevice below = nullptr;
     static VKAPI_ATTR void VKAPI_CALL call(VkDevice device, const VkAllocationCallbacks *callbacks) {
+        if (lossy() && lossy()->device() == device) {
+            lossy()->destroy();
+            lossy().reset();
+        }
         below(device, callbacks);
         const std::lock_guard lock(faults().mutex);
         std::erase_if(lost().queues, [&](const auto &entry) { return entry.second == device; });
@@ -190,15 +240,6 @@ struct GetQueueFamilies {
     }
 };
 
-PFN_vkVoidFunction in_front_of(const char *name, PFN_vkVoidFunction below);
-
-struct GetDeviceProcAddr {
-    static inline PFN_vkGetDeviceProcAddr below = nullptr;
-    static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL call(VkDevice device, const char *name) {
-        return in_front_of(name, below(device, name));
-    }
-};
-
 // ---- The list of these functions ----
 
 struct Wrapper {
@@ -227,8 +268,9 @@ PFN_vkVoidFunction in_front_of(const char *name, PFN_vkVoidFunction below) {
         wrapper<GetQueueFamilies>("vkGetPhysicalDeviceQueueFamilyProperties"),
         wrapper<GetDeviceQueue>("vkGetDeviceQueue"),
         wrapper<DestroyDevice>("vkDestroyDevice"),
-        fallible<"vkCreateDevice", PFN_vkCreateDevice>(),
-        fallible<"vkQueueSubmit", PFN_vkQueueSubmit>(),
+        wrapper<CreateDevice>("vkCreateDevice"),
+        wrapper<QueueSubmit>("vkQueueSubmit"),
+        wrapper<CmdDispatch>("vkCmdDispatch"),
         fallible<"vkWaitForFences", PFN_vkWaitForFences>(),
         fallible<"vkQueueWaitIdle", PFN_vkQueueWaitIdle>(),
         fallible<"vkResetFences", PFN_vkResetFences>(),

@@ -27,6 +27,11 @@ struct Faults {
     // Waits return VK_TIMEOUT at once, as if the time had passed.
     bool fences_hang = false;
 
+    // ---- What dispatches do, on devices that are opened from now on ----
+    // In every n-th submission, the last workgroups of each dispatch do not run; or none do.
+    uint64_t lossy_submission = 0; // n; 0: none
+    bool loses_all = false;
+
     // ---- What devices can do ----
     void (*change)(VkPhysicalDeviceProperties &) = nullptr;
     uint64_t max_allocation_bytes = 0; // 0: unchanged
