@@ -1,0 +1,72 @@
+"""Models that see and talk: what transformers answers."""
+
+import asyncio
+import json
+import shutil
+
+import pytest
+
+import lamina
+
+from conftest import source
+
+architectures = source / "tests" / "architectures"
+files = architectures / "images" / "files"
+expected = json.loads((architectures / "seeing" / "expected.json").read_text())["llava"]
+how = {"max_length": 6, "ignore_end": True, "temperature": 0}
+
+
+@pytest.fixture(scope="module")
+def llava(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "llava"
+    shutil.copytree(architectures / "models" / "llava", folder)
+    shutil.copytree(architectures / "seeing" / "talking", folder, dirs_exist_ok=True)
+    return lamina.load(folder, "cpu")
+
+
+def messages_of(conversation, image=lambda file: file):
+    images, out = iter(conversation["images"]), []
+    for message in conversation["messages"]:
+        content = message["content"]
+        if not isinstance(content, str):
+            content = [{**part, "image": image(files / next(images))} if part["type"] == "image" else part
+                       for part in content]
+        out.append({"role": message["role"], "content": content})
+    return out
+
+
+def words(conversation):
+    special = (1, 2, 50)
+    return " ".join(f"w{i}" for i in conversation["answer"] if i not in special)
+
+
+@pytest.mark.parametrize("conversation", expected, ids=lambda c: c["prompt"])
+def test_answers_are_those_of_transformers(llava, conversation):
+    messages = messages_of(conversation)
+    assert llava.chat_prompt(messages) == conversation["prompt"]
+    assert llava.chat(messages, **how).strip() == words(conversation)
+    assert "".join(llava.stream_chat(messages, **how)).strip() == words(conversation)
+
+
+def test_images_may_be_arrays(llava):
+    as_array = lambda file: lamina.read_image(file).pixels
+    for image in (lamina.read_image, as_array, str):
+        assert llava.chat(messages_of(expected[0], image), **how).strip() == words(expected[0])
+
+
+def test_tasks_may_ask(llava):
+    async def ask():
+        return "".join([piece async for piece in llava.stream_chat_async(messages_of(expected[0]), **how)])
+
+    assert asyncio.run(ask()).strip() == words(expected[0])
+
+
+def test_what_is_no_image_is_refused(llava, g2p):
+    with pytest.raises(lamina.InputError, match="No such file"):
+        llava.chat(messages_of(expected[0], lambda _: "absent.png"))
+    with pytest.raises(lamina.InputError, match="found it 2 times"):
+        llava.chat([{"role": "user", "content": [{"type": "image", "image": files / "photo.png"}, "<image>"]}])
+    with pytest.raises(lamina.InputError, match='expected a part such as'):
+        llava.chat([{"role": "user", "content": [{"type": "image", "image": files / "photo.png"}, 3]}])
+    with pytest.raises(lamina.Error):
+        g2p.chat(messages_of(expected[0]))
