@@ -127,6 +127,8 @@ struct Api::Writing {
         Usage out{.prompt = prompt_tokens};
         for (size_t i = 0; i < answers.size(); ++i) {
             out.answer += answers[i]->hypothesis.tokens.size();
+            out.guessed += answers[i]->hypothesis.guessed;
+            out.accepted += answers[i]->hypothesis.accepted;
             if (i % choices == 0) out.reused += answers[i]->hypothesis.reused;
         }
         out.reused = std::min(out.reused, out.prompt);
@@ -144,7 +146,7 @@ bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value
 
 // Images take much memory as pixels, so one request has them at a time.
 ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &chat) {
-    if (!engine.contents().generation->images)
+    if (!engine.sees())
         throw Refusal(400, "request: /messages: " + chat.model + " takes no images", "messages");
     const std::scoped_lock turn(images_);
     const std::vector<Image> images = read_images(chat.images);

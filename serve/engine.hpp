@@ -56,7 +56,8 @@ class Engine {
     }
     [[nodiscard]] bool ranks() const { return ranks_; } // it gives one score for two texts
     [[nodiscard]] bool writes() const { return contents_.generation && !contents_.generation->audio; }
-    [[nodiscard]] bool converses() const { return converses_; } // it has a chat template
+    [[nodiscard]] bool sees() const { return writes() && contents_.generation->images; } // its prompts may have images
+    [[nodiscard]] bool converses() const { return converses_; }                          // it has a chat template
     [[nodiscard]] const std::optional<ToolFormat> &tool_format() const { return tool_format_; } // if it calls tools
     [[nodiscard]] bool transcribes() const { return contents_.audio().has_value(); }
 

@@ -89,7 +89,7 @@ class Images(unittest.TestCase):
         self.refused(address("https://example.com/cat.jpg"), ["/messages/0/content/0/image_url/url", "fetches nothing"])
         self.refused(address("data:image/png,abc"), ["/messages/0/content/0/image_url/url", ";base64,"])
         self.refused(address("data:image/png;base64,a*c="), ["/messages/0/content/0/image_url/url", "is not base64"])
-        self.refused(address("data:image/png;base64,YWJj"), ["/messages/0/content/0/image_url/url", "expected an image in PNG"])
+        self.refused(address("data:image/png;base64,YWJj"), ["/content/0/image_url/url", "expected an image in PNG"])
         cut = (files / "photo.png").read_bytes()[:200]
         self.refused(address("data:image/png;base64," + base64.b64encode(cut).decode()), ["image_url/url", "PNG"])
         self.refused([{"type": "image_url"}], ["image_url"])
@@ -99,6 +99,10 @@ class Images(unittest.TestCase):
         self.refused([part("photo.png")] * 65, ["at most 64 images"])
         status, _, body = self.ask([{"role": "system", "content": [part("photo.png")]}])
         self.assertEqual(status, 400, body)
+
+    def test_props_tell_who_sees(self):
+        vision = lambda model: self.server.get("/props?model=" + model)[2]["modalities"]["vision"]
+        self.assertEqual((vision("llava"), vision("blind")), (True, False))
 
     def test_command_answers_alike(self):
         first = expected[0]

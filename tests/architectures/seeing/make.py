@@ -19,9 +19,11 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 here = pathlib.Path(__file__).parent
 files = here.parent / "images" / "files"
 IMAGE = 50
-TEMPLATE = """{% for message in messages %}{{ 'w40 ' if message.role == 'user' else 'w41 ' }}{% if message.content is string %}{{ \
-message.content }}{% else %}{% for part in message.content %}{% if part.type == 'image' %}<image> {% else %}{{ part.text }}{% \
-endif %}{% endfor %}{% endif %}{{ ' ' }}{% endfor %}{% if add_generation_prompt %}w41{% endif %}"""
+TEMPLATE = (
+    "{% for message in messages %}{{ 'w40 ' if message.role == 'user' else 'w41 ' }}"
+    "{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}"
+    "{% if part.type == 'image' %}<image> {% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}{{ ' ' }}"
+    "{% endfor %}{% if add_generation_prompt %}w41{% endif %}")
 
 
 def write_talking():
