@@ -185,7 +185,7 @@ class Layers {
     [[nodiscard]] Tensor attention(const std::string &layer, int64_t i, const Tensor &x) {
         const std::string self = layer + ".self_attn";
         const Kind kind = kinds_[static_cast<size_t>(i)];
-        const auto [kv_heads, head_dim] = sizes_.at(kind);
+        const int64_t kv_heads = sizes_.at(kind).kv_heads, head_dim = sizes_.at(kind).head_dim;
         const auto turned = [&](const std::string &name, const Tensor &rows, int64_t heads) {
             return rotary_[kind](graph_, self + name + "_rotary", head_norm(self + name + "_norm", rows, heads), heads,
                                  decoder_.position());
