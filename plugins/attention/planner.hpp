@@ -126,10 +126,10 @@ class Planner {
 
     // The kernels of the heads bind all of these.
     void check_bindings() const {
-        const int64_t row_bytes = s_.head_dim * 4, pairs = s_.q.batch * s_.q.length * s_.k.length;
-        const int64_t most = std::max({s_.q.batch * s_.q.length * s_.heads * row_bytes,
-                                       s_.q.batch * s_.key_rows * s_.kv_heads * row_bytes, s_.mask ? pairs * 4 : 0,
-                                       s_.score_bias ? pairs * s_.heads * 4 : 0});
+        const int64_t queries = s_.q.batch * s_.q.length, pairs = queries * s_.k.length;
+        const Tensor keys = s_.cached ? call_.state("key_cache") : call_.in("k");
+        const int64_t most = std::max({queries * s_.heads * s_.head_dim * 4, keys.rows() * keys.row_bytes(),
+                                       s_.mask ? pairs * 4 : 0, s_.score_bias ? pairs * s_.heads * 4 : 0});
         const auto limit = static_cast<int64_t>(call_.device().max_binding_bytes);
         if (most > limit)
             throw Unsupported("a tensor of " + std::to_string(most) + " bytes exceeds the device's binding limit of " +

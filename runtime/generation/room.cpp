@@ -43,7 +43,8 @@ Need need_of(detail::SessionState &session, size_t texts, size_t length, uint64_
         const double all = weights + caches + beside + bytes_of(here.others) + blocks + static_cast<double>(promised);
         constexpr double usable = 0.9; // of what is free: variants need scratch, and others memory
         out.caches += plan::total_bytes(here.states);
-        out.fits = out.fits && (!here.free || all <= usable * static_cast<double>(*here.free));
+        out.fits =
+            out.fits && here.unbound() == nullptr && (!here.free || all <= usable * static_cast<double>(*here.free));
     }
     return out;
 }

@@ -204,9 +204,16 @@ class Recorder {
         if (b.bytes > device_.max_binding_bytes)
             throw Error(ErrorCode::no_device, call_.where() + place_ + ": " + name + " spans " +
                                                   std::to_string(b.bytes) + " bytes; this device binds at most " +
-                                                  std::to_string(device_.max_binding_bytes) +
-                                                  ": use a smaller batch or shorter sequences");
+                                                  std::to_string(device_.max_binding_bytes) + ": " + instead_of(ref));
         return b;
+    }
+
+    // What to do about memory that is too large to be bound.
+    static const char *instead_of(const lamina_ref &ref) {
+        if (ref.role == LAMINA_WEIGHT || ref.role == LAMINA_PREPARED)
+            return "give this layer to another device, such as cpu (--device and --split)";
+        if (ref.role == LAMINA_STATE) return "use a shorter context, or --cache f16 or q8_0";
+        return "use a smaller batch or shorter sequences";
     }
 
     // The size of the memory that a ref refers to; 0 if the port was left out. Redirects b to the port that stands in.

@@ -32,8 +32,17 @@ MemoryNeed need_of(const GraphPlan &plan, const ProgramOptions &options) {
     return out;
 }
 
+const MemoryRequest *MemoryNeed::unbound() const {
+    const auto found = std::ranges::find_if(states, [this](const MemoryRequest &s) { return s.bytes > most_bound; });
+    return found == states.end() ? nullptr : &*found;
+}
+
 void expect_room(const MemoryNeed &need, const std::string &what, const std::string &device,
                  const std::string &advice) {
+    if (const MemoryRequest *state = need.unbound())
+        throw Error(ErrorCode::memory, what + " needs '" + state->name + "' of " + binary_size(state->bytes) +
+                                           "; kernels on " + device + " can bind at most " +
+                                           binary_size(need.most_bound) + " of memory as one tensor. " + advice);
     const uint64_t weights = total_bytes(need.weights), states = total_bytes(need.states),
                    others = total_bytes(need.others);
     const uint64_t all = saturated_sum(saturated_sum(weights, states), others);

@@ -20,14 +20,19 @@ struct MemoryNeed {
     std::optional<uint64_t> free{};                     // none: the device does not say
     // Of weights that are read where their file is mapped. The system may take this memory back, and read them again.
     uint64_t mapped = 0;
-    size_t place = 0; // of the device among several
+    uint64_t most_bound = UINT64_MAX; // bytes of a state: what the device's kernels can bind
+    size_t place = 0;                 // of the device among several
+
+    // The first state that is too large to be bound; null if there is none.
+    [[nodiscard]] const MemoryRequest *unbound() const;
 };
 
 // All tensors of a plan, each once, without the scratch of variants.
 [[nodiscard]] MemoryNeed need_of(const GraphPlan &plan);
 [[nodiscard]] MemoryNeed need_of(const GraphPlan &plan, const ProgramOptions &options);
 
-// Throws Error(memory) if it does not fit: what is needed and free, the largest tensors, and `advice`.
+// Throws Error(memory) if it does not fit: what is needed and free, the largest tensors, and `advice`; or which state
+// the device cannot bind.
 void expect_room(const MemoryNeed &need, const std::string &what, const std::string &device, const std::string &advice);
 
 // Of these requests; it saturates, so that absurd sizes do not wrap around to small ones.

@@ -27,6 +27,7 @@ std::vector<plan::MemoryNeed> VulkanBackend::need(const plan::GraphPlan &plan) {
     const std::lock_guard lock(mutex_);
     plan::MemoryNeed out = plan::need_of(plan);
     out.free = free_bytes(*device_);
+    out.most_bound = device_->info().capabilities.max_binding_bytes;
     std::erase_if(out.weights, [&](const MemoryRequest &r) { return residents_.has_weight(r.name); });
     std::erase_if(out.states, [&](const MemoryRequest &r) { return residents_.has_state(r.name, r.bytes); });
     return {std::move(out)};

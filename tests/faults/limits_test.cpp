@@ -4,8 +4,10 @@
 #include "catch.hpp"
 #include "conformance/check.hpp"
 #include "faulty_driver.hpp"
+#include "letters.hpp"
 #include "places.hpp"
 
+#include <lamina/batch.hpp>
 #include <lamina/lamina.hpp>
 
 #include <algorithm>
@@ -167,6 +169,45 @@ TEST_CASE("limits: weights in several windows give the same results as in one") 
     passes("embedding", "B=2 T=30 V=3000 C=20");               // 234 KiB
     passes("embedding", "B=2 T=30 V=3001 C=21 weights=f16");
     CHECK(test::messages_of(*instance) == "");
+}
+
+TEST_CASE(
+    "limits: a model with matrices beyond one binding writes the same text; caches beyond it are refused by name") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    faults->change = [](VkPhysicalDeviceProperties &p) {
+        p.limits.maxStorageBufferRange = 1u << 17;
+        p.limits.minStorageBufferOffsetAlignment = 256;
+    };
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.cache = false;
+    const Runtime runtime(options);
+    const Model g2p = runtime.load(LAMINA_SOURCE_DIR "/models/g2p"); // its largest matrices have 200 KiB
+    Session session = runtime.session(g2p, runtime.device("vulkan:0"));
+    CHECK(session.generate({"vulkan"}) == runtime.session(g2p, runtime.device("cpu")).generate({"vulkan"}));
+
+    // A token takes 64 bytes of a cache in f32, 32 in f16.
+    SessionOptions half;
+    half.cache = DType::f16;
+    const Model model = runtime.load(test::letters());
+    const auto write = [&](size_t tokens, const SessionOptions &how) {
+        Session letters = runtime.session(model, runtime.device("vulkan:0"), how);
+        (void)letters.generate({std::string(tokens, 'b')});
+    };
+    write(500, {});
+    write(2500, half);
+    test::Thrown thrown;
+    CHECK(test::calls_of(*faults, "vkAllocateMemory", [&] { thrown = test::thrown_by([&] { write(2500, {}); }); }) < 3);
+    INFO(thrown.message);
+    CHECK(thrown.is(ErrorCode::memory));
+    for (const char *part : {"decoding a text of up to 2502 tokens", "key_cache' of 156 KiB",
+                             "can bind at most 128 KiB", "--cache f16", "--device vulkan:0,cpu"})
+        CHECK_THAT(thrown.message, matchers::contains(part));
+    // The caches of all texts are one tensor.
+    const BatchRoom room = room_for(runtime.session(model, runtime.device("vulkan:0")), {.slots = 4, .length = 2000});
+    CHECK(room.slots == 1);
+    CHECK(room.length == 2000);
 }
 
 TEST_CASE("limits: the error says if one allocation cannot hold the weights") {
