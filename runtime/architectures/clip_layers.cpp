@@ -14,6 +14,23 @@ GraphWriter::Tensor ClipLayers::norm(const std::string &name, const GraphWriter:
     return graph_.layer_norm(prefix_ + name, x, {.eps = eps_});
 }
 
+void ClipLayers::require_norm(const std::string &name) const {
+    for (const char *port : {".weight", ".bias"}) graph_.require(prefix_ + name + port, {width_});
+}
+
+void ClipLayers::require_layer(int64_t number) const {
+    const std::string name = "encoder.layers." + std::to_string(number);
+    const auto product = [&](const std::string &module, int64_t outputs, int64_t inputs) {
+        graph_.require(prefix_ + name + module + ".weight", {outputs, inputs});
+        graph_.require(prefix_ + name + module + ".bias", {outputs});
+    };
+    for (const char *norm : {".layer_norm1", ".layer_norm2"}) require_norm(name + norm);
+    for (const char *of : {"q_proj", "k_proj", "v_proj", "out_proj"})
+        product(std::string(".self_attn.") + of, width_, width_);
+    product(".mlp.fc1", hidden_, width_);
+    product(".mlp.fc2", width_, hidden_);
+}
+
 GraphWriter::Tensor ClipLayers::all(GraphWriter::Tensor x, bool causal, const GraphWriter::Tensor &lengths) const {
     for (int64_t i = 0; i < count_; ++i) x = layer(i, x, causal, lengths);
     return x;

@@ -23,6 +23,9 @@ class ClipLayers {
     [[nodiscard]] GraphWriter::Tensor layer(int64_t number, const GraphWriter::Tensor &x, bool causal,
                                             const GraphWriter::Tensor &lengths) const;
     [[nodiscard]] GraphWriter::Tensor all(GraphWriter::Tensor x, bool causal, const GraphWriter::Tensor &lengths) const;
+    // Throws Error(input) unless the file has the weights of a layer, for layers that are not added.
+    void require_layer(int64_t number) const;
+    void require_norm(const std::string &name) const;
     // Two products with an activation between them: PREFIX NAME.fc1 and .fc2 of x.
     [[nodiscard]] GraphWriter::Tensor feed_forward(const std::string &name, const GraphWriter::Tensor &x,
                                                    const GraphWriter::Tensor &residual) const;

@@ -14,6 +14,7 @@ constexpr const char *key_of_part = "vision_config", *clip = "clip_vision_model"
 std::string type_of(const Config &whole, const char *otherwise) {
     const auto part = whole.object(key_of_part);
     if (!part) whole.fail(key_of_part, "is missing: expected the settings for images");
+    if (part->is_null("model_type")) part->fail("model_type", "null is no type of a model");
     std::string type = part->text("model_type", otherwise);
     if (type != clip && type != siglip)
         part->fail("model_type", in_quotes(type) + " is not supported; supported: " + clip + " and " + siglip);
@@ -49,6 +50,9 @@ std::vector<GraphWriter::Tensor> VisionTower::states(const std::vector<int64_t> 
             all.push_back(layers_.layer(static_cast<int64_t>(all.size()) - 1, all.back(), false, ""));
         out.push_back(all[static_cast<size_t>(at)]);
     }
+    // What comes later is in the file, too, as transformers has it.
+    for (auto i = static_cast<int64_t>(all.size()) - 1; i < layers_.count(); ++i) layers_.require_layer(i);
+    layers_.require_norm("post_layernorm");
     return out;
 }
 

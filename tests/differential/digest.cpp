@@ -135,8 +135,13 @@ uint64_t hash(std::string_view bytes) {
 
 Digest read_digest(const fs::path &file) {
     Json json = Json::parse(std::ifstream(file));
-    return {file.stem().string(), json["config"],  json["tensors"],
-            json["results"],      json["changes"], json.value("hash", "")};
+    return {file.stem().string(),
+            json["config"],
+            json["tensors"],
+            json["results"],
+            json["changes"],
+            json.value("hash", ""),
+            json.value("preprocessor", Json())};
 }
 
 // The hash of the name, then splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators).
@@ -163,6 +168,7 @@ fs::path Files::write(const Json &change) {
         return folder_ / "model.gguf";
     }
     write_file(folder_ / "config.json", config.dump());
+    if (!digest_.preprocessor.is_null()) write_file(folder_ / "preprocessor_config.json", digest_.preprocessor.dump());
     if (tensors != stored_) {
         write_file(folder_ / "model.safetensors", safetensors(tensors));
         stored_ = std::move(tensors);

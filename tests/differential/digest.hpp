@@ -19,6 +19,7 @@ struct Digest {
     Json results;         // {"refused": why} or {output: {"size", "largest", "sample"}}
     Json changes;         // [change, number of its result]
     std::string hash;     // of the file without changes, in decimal notation; empty for a folder
+    Json preprocessor;    // preprocessor_config.json; null: there is none
 
     // Of a GGUF file: `config` is its metadata, {key: [type, value]}.
     [[nodiscard]] bool is_gguf() const;

@@ -25,7 +25,7 @@ class Base:
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
-        self.text_part = "vision_config" in config and self.family not in ("clip", "siglip")
+        self.text_part = "vision_config" in config and self.family not in ("clip", "llava", "siglip")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
@@ -62,6 +62,13 @@ class Base:
         for name, extra in self.extra.items():
             out[name] = out[extra[1]] + [extra[1]] if extra[0] == "like" else kind_of(name, extra)
         return out
+
+
+class Seeing(Base):
+    """A model that sees and talks, with what it takes to see."""
+
+    header = {"preprocessor": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 8},
+                               "crop_size": {"height": 8, "width": 8}}}
 
 
 def kind_of(name, shape):
@@ -117,6 +124,8 @@ def plain(model_class, config, **sizes):
     out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
     fused = config.model_type.startswith(("gpt_oss", "qwen3_5_moe"))  # files have experts as transformers keeps them
     kind = Mixture if "num_experts_per_tok" in sizes and not fused else Base
+    if config.model_type == "llava":
+        kind = Seeing
     rename = {"vit": published_vit, "deit": published_vit, "dinov2": published_dinov2}.get(config.model_type)
     return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"}, rename)
 
@@ -262,6 +271,12 @@ def plain_models():
     half |= dict(layer_norm_eps=1e-6, hidden_act="gelu_pytorch_tanh")
     images |= dict(layer_norm_eps=1e-6, hidden_act="gelu_pytorch_tanh", image_size=9, patch_size=4)
     yield plain(T.SiglipModel, T.SiglipConfig, text_config=half | dict(projection_size=24), vision_config=images)
+    images |= dict(model_type="clip_vision_model", layer_norm_eps=1e-5, hidden_act="quick_gelu", image_size=8)
+    yield plain(T.LlavaForConditionalGeneration, T.LlavaConfig, image_token_index=5, vision_feature_layer=-2,
+                vision_feature_select_strategy="default", projector_hidden_act="gelu", multimodal_projector_bias=True,
+                tie_word_embeddings=False, vision_config=images, text_config=DECODER | dict(
+                    model_type="llama", hidden_act="silu", rms_norm_eps=1e-5, head_dim=6, tie_word_embeddings=False,
+                    attention_bias=False, mlp_bias=False, rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
 
 
 def more_decoders(decoder, rope):

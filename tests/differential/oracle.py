@@ -115,6 +115,12 @@ def run(model, family):
         r = model(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=models.ids("target", BATCH, TARGET),
                   return_dict=True)
         return {"hidden": valid(r.encoder_last_hidden_state), "logits": r.logits.reshape(-1)}
+    if family == "llava":  # what it says of texts alone, and what it sees
+        vision = model.config.vision_config
+        pixels = models.patches(BATCH, (vision.image_size // vision.patch_size) ** 2, vision.patch_size)
+        seen = model.model.get_image_features(pixel_values=pixels, vision_feature_select_strategy="full", return_dict=True)
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
+                "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
     if model.can_generate():
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1)}
     ids = ids * mask + 1 * ~mask

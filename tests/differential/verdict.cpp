@@ -30,10 +30,17 @@ Tensor patches(const std::string &dims) {
     return Tensor::of({batch, count, values}, std::vector<float>(pixels.begin(), pixels.end()));
 }
 
+// What a decoder is given in the place of words where there are no images.
+Tensor no_images(const std::string &dims) {
+    const int64_t channels = std::stoll(dims.substr(dims.rfind(' ') + 1));
+    return Tensor(TensorType{DType::f32, {batch, length, channels}});
+}
+
 Tensor input_of(const std::string &graph, const std::string &name, bool has_encoder, int64_t kinds) {
     if (name == "ids") return graph == "decode" && has_encoder ? ids("target", target) : ids("ids", length);
     if (name == "lengths") return Tensor::of({batch}, lengths);
     if (name == "position") return Tensor::of({batch}, std::vector<int32_t>(batch, 0));
+    if (name == "image_mask") return Tensor(TensorType{DType::i32, {batch, length}}); // words alone
     if (name == "target_lengths") return Tensor::of({batch}, std::vector<int32_t>(batch, static_cast<int32_t>(length)));
     if (name == "samples") {
         const std::vector<double> sound = uniform("samples", batch * samples);
@@ -143,10 +150,11 @@ std::map<std::string, std::vector<float>> Reader::run(const Model &model) {
             int64_t kinds = 1;
             for (const auto &[name, weight] : inside.weights)
                 if (name.ends_with("token_type_embeddings.weight")) kinds = weight.type.shape[0];
-            inputs.emplace(input.name, known != encoded.end()    ? known->second
-                                       : input.name == "patches" ? patches(input.dims)
-                                                                 : input_of(graph, input.name, has_encoder, kinds));
-            if (has_images && input.name == "ids") end_texts(inputs.at("ids"));
+            inputs.emplace(input.name, known != encoded.end()       ? known->second
+                                       : input.name == "patches"    ? patches(input.dims)
+                                       : input.name == "image_rows" ? no_images(input.dims)
+                                                                    : input_of(graph, input.name, has_encoder, kinds));
+            if (has_images && has_encoder && input.name == "ids") end_texts(inputs.at("ids"));
             has_lengths = has_lengths || input.name == "lengths";
         }
         encoded = session.run(graph, inputs);

@@ -16,7 +16,11 @@ constexpr const char *of_layers = "vision_feature_layer", *of_strategy = "vision
 std::vector<int64_t> layers_of(const Config &whole) {
     const auto value = whole.find(of_layers);
     if (!value) whole.fail(of_layers, "expected a number, or several");
-    if (value->is_number()) return {value->integer(INT32_MIN, INT32_MAX)};
+    if (value->is_number()) {
+        const int64_t layer = value->integer(INT32_MIN, INT32_MAX);
+        if (layer == 0) value->fail("expected a layer, found 0, for which transformers gives nothing");
+        return {layer};
+    }
     std::vector<int64_t> out;
     for (const JsonView each : value->items()) out.push_back(each.integer(INT32_MIN, INT32_MAX));
     if (out.empty()) value->fail("expected at least one layer");
