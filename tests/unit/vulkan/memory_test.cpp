@@ -139,7 +139,8 @@ TEST_CASE("memory: weights are in memory once where the device shares it, and wh
         const uint64_t most = peak_memory(), after = now();
         CHECK((read(device, regions.at("stored")) == std::vector(file.bytes.begin(), file.bytes.begin() + bytes / 2)));
         CHECK(after - before < bytes + (bytes >> 4));
-        CHECK(most - before < 2 * bytes + (bytes >> 4)); // while one of them was made
+        CHECK(most - before < bytes / 4 * 5 + (bytes >> 4));        // with 32 MiB of the file at a time
+        CHECK_FALSE(regions.at("stored").buffer->mapped().empty()); // no staging buffer is needed
     });
 }
 
