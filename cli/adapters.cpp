@@ -3,6 +3,9 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
 
 namespace lamina::cli {
 
@@ -14,22 +17,46 @@ void add_lora_option(const Arguments &app, std::vector<std::string> &given) {
         .not_empty();
 }
 
+namespace {
+
+std::optional<double> number_in(std::string_view text) {
+    double out = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), out);
+    return read.ec == std::errc() && read.ptr == text.data() + text.size() ? std::optional(out) : std::nullopt;
+}
+
+bool exists(const std::string &text) {
+    std::error_code error;
+    return std::filesystem::exists(text, error);
+}
+
+Adapter adapter_of(const std::string &text) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos || exists(text)) return {text};
+    const std::optional<double> scale = number_in(std::string_view(text).substr(equals + 1));
+    if (equals == 0 || !scale || !std::isfinite(*scale))
+        throw Error(ErrorCode::usage, "--lora: expected ADAPTER or ADAPTER=SCALE with a number; found '" + text + "'");
+    return {text.substr(0, equals), *scale};
+}
+
+} // namespace
+
 LoadOptions load_options(const std::vector<std::string> &given) {
     LoadOptions out;
+    for (const std::string &text : given) out.adapters.push_back(adapter_of(text));
+    return out;
+}
+
+ServedAdapters served_adapters(const std::vector<std::string> &given) {
+    ServedAdapters out;
     for (const std::string &text : given) {
-        const size_t equals = text.rfind('=');
-        std::error_code error;
-        if (equals == std::string::npos || std::filesystem::exists(text, error)) {
-            out.adapters.push_back({text});
-            continue;
-        }
-        double scale = 0;
-        const char *end = text.data() + text.size();
-        const auto read = std::from_chars(text.data() + equals + 1, end, scale);
-        if (equals == 0 || read.ec != std::errc() || read.ptr != end || !std::isfinite(scale))
-            throw Error(ErrorCode::usage,
-                        "--lora: expected ADAPTER or ADAPTER=SCALE with a number; found '" + text + "'");
-        out.adapters.push_back({text.substr(0, equals), scale});
+        const size_t equals = text.find('=');
+        const bool named = equals != std::string::npos && equals != 0 && !exists(text) &&
+                           !number_in(std::string_view(text).substr(equals + 1));
+        if (named)
+            out.named.emplace_back(text.substr(0, equals), adapter_of(text.substr(equals + 1)));
+        else
+            out.merged.adapters.push_back(adapter_of(text));
     }
     return out;
 }

@@ -1,4 +1,4 @@
-// --lora: adapters that are merged into a model when it is loaded.
+// --lora: adapters that are merged into a model when it is loaded, or that requests choose.
 #pragma once
 
 #include "arguments.hpp"
@@ -6,6 +6,7 @@
 #include <lamina/lamina.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lamina::cli {
@@ -14,5 +15,12 @@ void add_lora_option(const Arguments &app, std::vector<std::string> &given);
 
 // "ADAPTER" or "ADAPTER=SCALE", each. Throws Error(usage).
 [[nodiscard]] LoadOptions load_options(const std::vector<std::string> &given);
+
+// The same, or "NAME=ADAPTER" and "NAME=ADAPTER=SCALE": one that requests may choose by this name.
+struct ServedAdapters {
+    LoadOptions merged;
+    std::vector<std::pair<std::string, Adapter>> named;
+};
+[[nodiscard]] ServedAdapters served_adapters(const std::vector<std::string> &given);
 
 } // namespace lamina::cli

@@ -160,8 +160,8 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
     add_aliases(arguments.aliases, models);
     for (const auto &[name, device] : assignments(arguments.devices, "--device-of"))
         model_called(name, models, "--device-of").device = device;
-    const LoadOptions changes = load_options(arguments.lora);
-    if (!changes.adapters.empty() && models.size() != 1)
+    const ServedAdapters adapters = served_adapters(arguments.lora);
+    if (!arguments.lora.empty() && models.size() != 1)
         throw Error(ErrorCode::usage,
                     "--lora: expected one MODEL, which the adapter changes; found " + std::to_string(models.size()));
     serve::ServerOptions options = server_options(arguments);
@@ -173,13 +173,21 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
     std::vector<std::string> names;
     for (const NamedModel &model : models) {
         const Device own = model.device.empty() ? device : runtime.device(model.device);
-        server->add({.name = model.name,
-                     .aliases = model.aliases,
-                     .device = own,
-                     .session = session_options(arguments.session, runtime, own),
-                     .path = model.path,
-                     .open = [runtime, path = model.path, changes] { return runtime.load(path, changes); }});
+        server->add(
+            {.name = model.name,
+             .aliases = model.aliases,
+             .device = own,
+             .session = session_options(arguments.session, runtime, own),
+             .path = model.path,
+             .open = [runtime, path = model.path, changes = adapters.merged] { return runtime.load(path, changes); }});
         names.push_back(model.name);
+    }
+    for (const auto &[name, adapter] : adapters.named) {
+        if (name == names.front() || std::ranges::count(models.front().aliases, name) != 0 ||
+            std::ranges::count(names, name) != 0 || name.find('/') != std::string::npos)
+            throw Error(ErrorCode::usage, "--lora: " + in_quotes(name) + " cannot be the name of another adapter");
+        server->add({.name = name, .parent = names.front(), .adapters = {adapter}});
+        names.push_back(name);
     }
     for (size_t i = 0; i < names.size() && (options.most_models == 0 || i < options.most_models); ++i) {
         const std::string room = server->load(names[i]);
@@ -289,7 +297,10 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "the same for an address; behind a proxy, where all have the same one: as many as --connections")
         .shows_default()
         .within(int64_t{1}, int64_t{1 << 16});
-    add_lora_option(app, arguments->lora);
+    app.option("--lora", arguments->lora, "[NAME=]ADAPTER[=SCALE]",
+               "an adapter (LoRA), as other commands take it. With a NAME, requests choose it as a model of this name, "
+               "which shares the weights of MODEL; without, it is merged into MODEL; may be repeated")
+        .not_empty();
     arguments->session.cache = "auto";
     add_session_options(app, arguments->session, {"auto", "f32", "f16", "q8_0"});
     return {app, [arguments, &global](Output &output) { return serve(*arguments, global, output); }};

@@ -280,6 +280,8 @@ std::string Api::without_paths(std::string text) const {
     for (const Models::Listed &each : models_.list()) {
         if (each.engine != nullptr) text = replaced(text, each.engine->contents().folder.string(), each.model->name);
         text = replaced(text, each.model->path.string(), each.model->name);
+        for (const Adapter &adapter : each.model->adapters)
+            text = replaced(text, adapter.path.string(), each.model->name);
     }
     return text;
 }

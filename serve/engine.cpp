@@ -82,6 +82,12 @@ Engine::Engine(std::string name, const Runtime &runtime, const Model &model, con
 
 // Nothing is uploaded before it is known which dtype caches have.
 Session Engine::session_with_room(const Options &options) {
+    if (options.parent != nullptr) {
+        Session session = options.parent->session_.with_adapters(options.adapters);
+        how_ = options.parent->how_;
+        if (writes()) room_ = room_for(session, options.batch, options.promised);
+        return session;
+    }
     const auto look = [&] {
         Session session = runtime_.session(model_, device_, how_);
         if (writes()) room_ = room_for(session, options.batch, options.promised);

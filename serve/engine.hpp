@@ -35,6 +35,10 @@ class Engine {
         BatchOptions batch;
         bool smaller_caches = true; // f16 may take the place of session.cache
         uint64_t promised = 0;
+        // With these adapters, and the weights of the parent's session; nothing of the above but `batch` and `promised`
+        // then counts.
+        const Engine *parent = nullptr;
+        std::vector<Adapter> adapters{};
     };
     Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device, const Options &options,
            Metrics &metrics);

@@ -96,6 +96,7 @@ std::shared_ptr<Engine> Models::find(std::string_view name) {
     Entry &entry = entry_called(name);
     const std::scoped_lock lock(mutex_);
     entry.used = ++uses_;
+    if (!entry.model.parent.empty()) entry_called(entry.model.parent).used = uses_;
     return entry.engine;
 }
 
@@ -155,7 +156,10 @@ void Models::do_load(Entry &entry) {
     }
     change(entry, State::loading);
     try {
-        make_room();
+        if (!entry.model.parent.empty())
+            do_load(entry_called(entry.model.parent));
+        else
+            make_room();
         change(entry, State::loaded, open(entry.model));
     } catch (const std::exception &why) {
         change(entry, State::unloaded, nullptr, why.what());
@@ -170,6 +174,8 @@ void Models::do_unload(Entry &entry) {
         engine = entry.engine;
     }
     if (engine == nullptr) return;
+    for (Entry &each : entries_)
+        if (each.model.parent == entry.model.name) do_unload(each);
     change(entry, State::unloading);
     constexpr std::chrono::milliseconds often{20};
     while (engine.use_count() > 1) std::this_thread::sleep_for(often); // its requests; nobody can find it any more
@@ -184,7 +190,7 @@ void Models::make_room() {
             const std::scoped_lock lock(mutex_);
             size_t loaded = 0;
             for (Entry &each : entries_) {
-                if (each.engine == nullptr) continue;
+                if (each.engine == nullptr || !each.model.parent.empty()) continue;
                 ++loaded;
                 if (oldest == nullptr || each.used < oldest->used) oldest = &each;
             }
@@ -194,12 +200,18 @@ void Models::make_room() {
     }
 }
 
-std::shared_ptr<Engine> Models::open(const ServedModel &model) const {
+std::shared_ptr<Engine> Models::open(const ServedModel &model) {
+    const std::shared_ptr<Engine> parent = model.parent.empty() ? nullptr : find(model.parent);
+    if (parent == nullptr && !model.parent.empty())
+        throw Error(ErrorCode::failure, model.parent + ", whose weights it needs, is not loaded");
+    const Device &device = parent == nullptr ? model.device : parent->device();
     uint64_t promised = 0; // on its device
     for (const std::shared_ptr<Engine> &each : loaded())
-        if (share_a_device(each->device(), model.device)) promised += each->room().caches;
-    const Engine::Options options{model.session, options_.batch, options_.smaller_caches, promised};
-    return std::make_shared<Engine>(model.name, runtime_, model.open(), model.device, options, metrics_);
+        if (share_a_device(each->device(), device)) promised += each->room().caches;
+    const Engine::Options options{model.session, options_.batch, options_.smaller_caches,
+                                  promised,      parent.get(),   model.adapters};
+    return std::make_shared<Engine>(model.name, runtime_, parent == nullptr ? model.open() : parent->model(), device,
+                                    options, metrics_);
 }
 
 } // namespace lamina::serve

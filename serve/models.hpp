@@ -62,7 +62,7 @@ class Models {
 
     // These return at once: models are loaded and unloaded one after the other, on a thread of their own. Nothing
     // happens if that is done already. A model is unloaded when the requests that it has are answered; until then its
-    // memory is not free. Both throw Refusal (404).
+    // memory is not free. One with adapters is loaded after its parent, and unloaded before. Both throw Refusal (404).
     void load(std::string_view name);
     void unload(std::string_view name);
     // Waits for the end of what is under way or asked for, but not beyond `until`. Returns whether it has come.
@@ -88,7 +88,7 @@ class Models {
     void do_load(Entry &entry);
     void do_unload(Entry &entry);
     void make_room();
-    [[nodiscard]] std::shared_ptr<Engine> open(const ServedModel &model) const;
+    [[nodiscard]] std::shared_ptr<Engine> open(const ServedModel &model);
     void change(Entry &entry, State state, std::shared_ptr<Engine> engine = nullptr, const std::string &failure = "");
 
     const Runtime runtime_;

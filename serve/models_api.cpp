@@ -43,6 +43,7 @@ Json Api::as_json(const Models::Listed &listed, const std::string &name) const {
             {"created", static_cast<int64_t>(began_)},
             {"owned_by", "lamina"},
             {"root", listed.model->name},
+            {"parent", listed.model->parent.empty() ? Json(nullptr) : Json(listed.model->parent)},
             {"aliases", listed.model->aliases},
             {"status", std::move(status)},
             {"endpoints", listed.engine == nullptr ? Json::array() : endpoints_of(*listed.engine)}};

@@ -1,9 +1,29 @@
 // lamina::Session.
 #include "api/access.hpp"
 
+#include "architectures/beside.hpp"
+#include "architectures/open.hpp"
 #include "generation/generation.hpp"
 
+#include <atomic>
+
 namespace lamina {
+
+Session Session::with_adapters(const std::vector<Adapter> &adapters) const {
+    if (state_->places.size() != 1)
+        throw Error(ErrorCode::usage,
+                    "adapters beside a model: expected a session on one device, found one on " + state_->device.id);
+    static std::atomic<uint64_t> last = 0;
+    const std::shared_ptr<detail::SessionState> &base = state_->beside ? state_->beside : state_;
+    const auto changed = architectures::open(base->model->folder, adapters, base->runtime->plugins->folders());
+    architectures::Beside found =
+        architectures::beside(*base->model, *changed, "adapter " + std::to_string(++last) + ": ");
+    Session out;
+    out.state_ = std::make_shared<detail::SessionState>(base, std::move(found.model), std::move(found.weights));
+    const std::scoped_lock turn(out.state_->turn);
+    out.state_->surviving_loss([&] { out.state_->connect(); });
+    return out;
+}
 
 const Device &Session::device() const { return state_->device; }
 

@@ -117,7 +117,9 @@ Merged with_adapters(const model::Weights &weights, const std::vector<AdapterCon
     uint64_t bytes = 0;
     for (const auto &[name, weight] : weights.entries()) {
         const auto other = replaced.find(name);
-        const model::Weight &whole = other != replaced.end() ? other->second : weight;
+        model::Weight whole = other != replaced.end() ? other->second : weight;
+        if (other != replaced.end())
+            whole.changed = std::make_shared<const model::LowRankSum>(model::LowRankSum{whole, {}});
         const auto changed = changes.find(name);
         out.weights.add(name, changed == changes.end() ? whole : model::with_low_ranks(whole, changed->second));
         if (changed != changes.end()) bytes += out.weights.at(name).type.bytes();

@@ -369,6 +369,7 @@ std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file, const
         auto model = assemble(draft, std::string(architecture.model_type), file);
         refuse_unused(draft);
         let_go(reader.metadata_bytes()); // the vocabulary, most of all
+        model->adapted = !adapters.empty();
         if (!note.empty()) model->notes.push_back(note);
         return model;
     } catch (const Error &error) {

@@ -86,6 +86,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     auto model = assemble(draft, model_type, folder);
     if (description != nullptr)
         model->notes.push_back("its layers are as " + found->file.string() + " describes them");
+    model->adapted = !adapters.empty();
     for (const std::string &note : {quantization.note(), merged.note})
         if (!note.empty()) model->notes.push_back(note);
     return model;

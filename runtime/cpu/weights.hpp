@@ -17,6 +17,7 @@ class Weights {
     // `widened`: where the bytes of copies are counted; or null.
     Weights(model::Weights stored, WidenedBytes *widened) : stored_(std::move(stored)), counts_(widened) {}
 
+    void add(const model::Weights &more) { stored_.add(more); } // whose names are new
     void expect_whole() const { stored_.expect_whole(); }
 
     // What reading the weight would add to the memory that is taken: nothing but a stack that has not been read.

@@ -36,7 +36,7 @@ Weight with_low_ranks(const Weight &matrix, const std::vector<LowRank> &changes)
         parts.push_back(change.left.weight);
         parts.push_back(change.right.weight);
     }
-    return Weight::made_of({DType::f32, matrix.type.shape}, std::move(parts), [=](std::span<std::byte> out) {
+    Weight whole = Weight::made_of({DType::f32, matrix.type.shape}, std::move(parts), [=](std::span<std::byte> out) {
         std::vector<WideChange> all;
         for (const LowRank &change : changes)
             all.push_back(
@@ -62,6 +62,35 @@ Weight with_low_ranks(const Weight &matrix, const std::vector<LowRank> &changes)
             std::memcpy(out.data() + row * columns * sizeof(float), values_of_row.data(), columns * sizeof(float));
         });
     });
+    whole.changed = std::make_shared<const LowRankSum>(LowRankSum{matrix, changes});
+    return whole;
+}
+
+std::vector<Factors> factors_of(const Weight &weight) {
+    std::vector<Factors> out;
+    if (weight.changed == nullptr) return out;
+    const Shape &whole = weight.changed->matrix.type.shape, &shape = weight.type.shape;
+    if (shape.size() != 2 || shape[1] != whole.at(1)) return out;
+    const auto columns = static_cast<size_t>(whole[1]);
+    const size_t first = weight.first / (columns * sizeof(float)), rows = static_cast<size_t>(shape[0]);
+    for (const auto &[left, right, scale] : weight.changed->changes) {
+        const int64_t rank = left.columns();
+        const auto write = [](std::span<std::byte> to, std::span<const float> values) {
+            std::memcpy(to.data(), values.data(), values.size_bytes());
+        };
+        Weight down = right.weight;
+        if (right.transposed)
+            down = Weight::made_of({DType::f32, {rank, whole[1]}}, {right.weight},
+                                   [=, matrix = right](std::span<std::byte> to) { write(to, wide(matrix)); });
+        const size_t begin = first * static_cast<size_t>(rank), count = rows * static_cast<size_t>(rank);
+        const auto scaled_rows = [=, matrix = left, factor = scale](std::span<std::byte> to) {
+            std::vector<float> values = wide(matrix);
+            for (float &value : values) value = static_cast<float>(factor * static_cast<double>(value));
+            write(to, std::span(values).subspan(begin, count));
+        };
+        out.push_back({down, Weight::made_of({DType::f32, {shape[0], rank}}, {left.weight}, scaled_rows)});
+    }
+    return out;
 }
 
 } // namespace lamina::model

@@ -22,6 +22,20 @@ struct LowRank {
     double scale = 1;
 };
 
+// What Weight::changed says: `changes` are none if an adapter replaced the tensor.
+struct LowRankSum {
+    Weight matrix;
+    std::vector<LowRank> changes;
+};
+
+// A change of these rows of a matrix as two matrices for layers of their own: x * down^T * up^T is added to what the
+// unchanged rows give. down (R, K), up (N, R).
+struct Factors {
+    Weight down, up;
+};
+// Of a weight that with_low_ranks() made, or of rows of it; none for any other.
+[[nodiscard]] std::vector<Factors> factors_of(const Weight &weight);
+
 // A matrix plus these, computed in double and rounded once, to f32; made when it is first read. All have its shape.
 [[nodiscard]] Weight with_low_ranks(const Weight &matrix, const std::vector<LowRank> &changes);
 

@@ -150,6 +150,8 @@ struct Model {
     std::optional<Images> images;
     std::optional<Speech> speech;
     std::optional<Chat> chat;
+    bool adapted = false;                  // adapters are merged into its weights
+    std::string states = {};               // what the names of states begin with, of one that shares its weights
     std::vector<std::string> notes = {};   // what became of its weights when they were read
     std::vector<std::string> ignored = {}; // places in config.json that change nothing: "/directionality"
 

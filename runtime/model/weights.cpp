@@ -123,6 +123,17 @@ void Weight::let_go() const {
     if (mapping_of(stored) != nullptr) lamina::let_go(stored);
 }
 
+bool Weight::is_same(const Weight &other) const {
+    if (type != other.type || first != other.first || changed != nullptr || other.changed != nullptr ||
+        (made == nullptr) != (other.made == nullptr))
+        return false;
+    if (made != nullptr)
+        return std::ranges::equal(made->parts(), other.made->parts(),
+                                  [](const Weight &a, const Weight &b) { return a.is_same(b); });
+    // What is not in a file was made of something, maybe of what adapters changed.
+    return mapping_of(stored) != nullptr || std::ranges::equal(stored, other.stored);
+}
+
 Weights Weights::of(std::map<std::string, Tensor, std::less<>> tensors) {
     Weights out("(tensors in memory)");
     for (auto &[name, tensor] : tensors) out.add(name, Weight::of(std::move(tensor)));
@@ -138,6 +149,10 @@ void Weights::add(const std::string &name, Weight weight) {
     expect_new(name);
     add_mappings(weight);
     entries_.emplace(name, std::move(weight));
+}
+
+void Weights::add(const Weights &more) {
+    for (const auto &[name, weight] : more.entries()) add(name, weight);
 }
 
 void Weights::add_mappings(const Weight &weight) {

@@ -26,6 +26,8 @@ struct Weight {
     std::shared_ptr<const void> owner;
     std::shared_ptr<const class Made> made{};
     size_t first = 0; // of its bytes in what is made
+    // Of what adapters changed: the matrix and what they add to it, if it is such a sum or rows of one.
+    std::shared_ptr<const struct LowRankSum> changed{};
 
     static Weight of(Tensor tensor);
     // Tensors of the same type as one, along a new first axis. If they follow each other in memory, this shares their
@@ -52,6 +54,8 @@ struct Weight {
     [[nodiscard]] Weight rows(int64_t begin, int64_t end) const;
     // If the bytes are mapped from a file, they leave memory until they are touched.
     void let_go() const;
+    // Whether adapters changed neither this nor the weight of the same name of the same model, read another time.
+    [[nodiscard]] bool is_same(const Weight &other) const;
 };
 
 // A tensor of a dtype that no layer supports.
@@ -73,6 +77,7 @@ class Weights {
     // Adding another weight, or rows of it, under a second name copies nothing. Both throw Error(input) for a name that
     // is taken.
     void add(const std::string &name, Weight weight);
+    void add(const Weights &more); // all entries of these
     // It is an error only if a layer uses it.
     void add_other(const std::string &name, OtherTensor tensor);
 

@@ -107,7 +107,7 @@ std::optional<WalkedStep> GraphWalk::next() {
     }
     for (uint32_t i = 0; i < contract.n_states; ++i) {
         const abi::OpenType &type = step.call.types(abi::PortList::state)[i];
-        const std::string name = node.name + "." + contract.states[i].name;
+        const std::string name = model_.states + node.name + "." + contract.states[i].name;
         step.state.push_back(type.shape.empty() ? none : add(name, type, Kind::state));
     }
     return step;

@@ -8,6 +8,10 @@ namespace lamina::plan {
 
 using Kind = PlannedTensor::Kind;
 
+void Backend::add(const model::Weights &) {
+    throw Error(ErrorCode::usage, "models that share their weights run on one GPU, or on the CPU");
+}
+
 Program::Program(GraphPlan plan, const ProgramOptions &options)
     : plan_(std::move(plan)), keep_all_(options.keep_all), timed_(options.timed), written_(plan_.tensors.size()) {}
 

@@ -181,6 +181,9 @@ class Backend {
     [[nodiscard]] virtual std::unique_ptr<Program> compile(GraphPlan plan, const ProgramOptions &options) = 0;
     // What a program of this plan would take beside what others hold, on each device that it would run on.
     [[nodiscard]] virtual std::vector<MemoryNeed> need(const GraphPlan &plan) = 0;
+    // More weights, with names of their own, for programs that use them beside those that are there. Throws
+    // Error(usage) if this backend cannot share its weights.
+    virtual void add(const model::Weights &more);
 };
 
 } // namespace lamina::plan

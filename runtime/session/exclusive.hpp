@@ -4,28 +4,36 @@
 #include <lamina/error.hpp>
 
 #include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 
 namespace lamina::detail {
 
-// A mutex that refuses a thread which holds it already: a callback that uses the session it was called by would wait
-// for itself forever.
+// Who has waited longest is next. A thread which has it already is refused: a callback that uses the session it was
+// called by would wait for itself forever.
 class Exclusive {
   public:
     void lock() {
         if (owner_ == std::this_thread::get_id())
             throw Error(ErrorCode::usage, "a callback cannot use the session that called it: use another session");
-        mutex_.lock();
+        std::unique_lock lock(mutex_);
+        const uint64_t ticket = last_++;
+        changed_.wait(lock, [&] { return ticket == next_; });
         owner_ = std::this_thread::get_id();
     }
     void unlock() {
         owner_ = std::thread::id();
-        mutex_.unlock();
+        const std::scoped_lock lock(mutex_);
+        ++next_;
+        changed_.notify_all();
     }
 
   private:
-    std::mutex mutex_;
+    std::mutex mutex_; // guards the tickets
+    std::condition_variable changed_;
+    uint64_t last_ = 0, next_ = 0;
     std::atomic<std::thread::id> owner_{};
 };
 

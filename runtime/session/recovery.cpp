@@ -37,7 +37,15 @@ std::string key_of(const model::Model &model, const split::Division &division) {
 
 } // namespace
 
+SessionState::SessionState(std::shared_ptr<SessionState> other, std::shared_ptr<const model::Model> own,
+                           model::Weights of_own)
+    : beside(std::move(other)), added(std::move(of_own)), runtime(beside->runtime), model(std::move(own)),
+      device(beside->device), options(beside->options) {
+    for (const Place &place : beside->places) places.push_back({place.device, {}, {}, {}, false});
+}
+
 void SessionState::connect() {
+    if (beside) beside->connect();
     for (Place &place : places)
         if (place.backend == nullptr) connect(place);
     if (places.size() > 1 && split == nullptr) divide();
@@ -45,6 +53,14 @@ void SessionState::connect() {
 
 void SessionState::connect(Place &place) {
     try {
+        if (beside) { // it has one place
+            const Place &shared = beside->places.front();
+            shared.backend->add(added);
+            place.opened = shared.opened;
+            place.admission = shared.admission;
+            place.backend = shared.backend;
+            return;
+        }
         place.opened = runtime->open(place.device);
         place.admission = runtime->admission(place.device);
         place.backend = place.opened->backend(model->weights);
@@ -87,6 +103,7 @@ void SessionState::let_go() {
     split.reset();
     for (Place &place : places) {
         if (known && !std::exchange(place.lost, false)) continue;
+        if (beside && beside->places.front().backend == place.backend) beside->let_go();
         place.backend.reset();
         place.admission.reset();
         runtime->forget(place.device, std::exchange(place.opened, nullptr));

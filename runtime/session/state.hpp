@@ -92,12 +92,18 @@ struct CachedTexts {
 struct Place {
     Device device;
     std::shared_ptr<plan::Device> opened;
-    std::unique_ptr<plan::Backend> backend;          // null until it is connected
+    std::shared_ptr<plan::Backend> backend;          // null until it is connected
     std::shared_ptr<admission::Admission> admission; // null for "reference"
     bool lost = false;
 };
 
 struct SessionState {
+    SessionState() = default;
+    // One that uses the weights of another, with which it takes turns, and adds its own.
+    SessionState(std::shared_ptr<SessionState> other, std::shared_ptr<const model::Model> own, model::Weights of_own);
+
+    std::shared_ptr<SessionState> beside; // or null
+    model::Weights added;                 // that the other one does not have
     std::shared_ptr<RuntimeState> runtime;
     std::shared_ptr<const model::Model> model;
     Device device; // which stands for all of them, if there are several
@@ -105,11 +111,12 @@ struct SessionState {
     std::vector<Place> places;
     std::unique_ptr<split::SplitBackend> split; // over all places; null if there is one
     ProgramCache programs;
-    Exclusive turn;                 // held by whoever uses the session
-    CachedTexts cached;             // while nothing is being decoded
-    SeenImages images;              // of prompts
-    const void *decoding = nullptr; // whoever decodes with the caches now
-    uint64_t roomy = 0;             // tokens of caches, in all rows, that are known to fit
+    Exclusive own_turn;
+    Exclusive &turn = beside ? beside->turn : own_turn; // held by whoever uses the session
+    CachedTexts cached;                                 // while nothing is being decoded
+    SeenImages images;                                  // of prompts
+    const void *decoding = nullptr;                     // whoever decodes with the caches now
+    uint64_t roomy = 0;                                 // tokens of caches, in all rows, that are known to fit
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
     [[nodiscard]] std::shared_ptr<plan::Program> program(const std::string &graph, plan::GraphShapes shapes);

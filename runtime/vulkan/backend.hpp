@@ -22,6 +22,10 @@ class VulkanBackend final : public plan::Backend {
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
                                                          const plan::ProgramOptions &options) override;
     [[nodiscard]] std::vector<plan::MemoryNeed> need(const plan::GraphPlan &plan) override;
+    void add(const model::Weights &more) override {
+        const std::lock_guard lock(mutex_);
+        residents_.add(more);
+    }
 
   private:
     // Of every dispatch in order, and of every dispatch that prepares.

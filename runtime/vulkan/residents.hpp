@@ -21,6 +21,8 @@ class Residents {
     // Throws Error(memory), before anything is allocated, or Error(input) for a name that is not in the file.
     [[nodiscard]] std::map<std::string, Region> weights(const std::set<std::string> &names, uint64_t guard = 0);
 
+    void add(const model::Weights &more) { file_.add(more); } // whose names are new
+
     // These states, in order. Missing ones are created with zeros. Throws Error(memory), as weights().
     [[nodiscard]] std::vector<std::shared_ptr<Region>> states(std::span<const MemoryRequest> requests);
 

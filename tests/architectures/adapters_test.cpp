@@ -35,9 +35,10 @@ Model changed(const char *name, const std::vector<Adapter> &adapters) {
     return test::runtime().load(file_in(of_models / name, "model.gguf"), {.adapters = adapters});
 }
 
+Session on_cpu(const Model &model) { return test::runtime().session(model, test::runtime().device("cpu")); }
+
 // The largest difference from what the record of an adapter says, relative to the largest value.
-double difference_from(const char *recorded, const Model &model) {
-    Session session = test::runtime().session(model, test::runtime().device("cpu"));
+double difference_from(const char *recorded, Session session) {
     double largest = 0, worst = 0;
     comparison::Record record = comparison::Record::read(of_adapters / recorded / "golden.safetensors");
     for (const auto &[graph, inputs, results] : record.graphs) {
@@ -52,6 +53,8 @@ double difference_from(const char *recorded, const Model &model) {
     REQUIRE(largest > 0);
     return worst / largest;
 }
+
+double difference_from(const char *recorded, const Model &model) { return difference_from(recorded, on_cpu(model)); }
 
 std::string refusal_of(const char *model, const fs::path &adapter) {
     return message_of([&] { (void)changed(model, {{adapter}}); });
@@ -76,6 +79,18 @@ std::string refusal_of_tensors(const std::map<std::string, Tensor, std::less<>> 
 }
 
 } // namespace
+
+TEST_CASE("adapters: beside a model, whose weights they share, they compute the same as merged") {
+    for (const auto &[adapter, model] : pairs) {
+        INFO(adapter);
+        Session base = on_cpu(changed(model, {})), other = base.with_adapters({adapter_of(adapter, 0)});
+        Session beside = base.with_adapters({adapter_of(adapter)});
+        CHECK(difference_from(adapter, beside) < 1e-4);
+        CHECK(difference_from(adapter, other.with_adapters({adapter_of(adapter)})) < 1e-4);
+        CHECK(difference_from(adapter, base) > 1e-2); // which stays as it was
+        CHECK(difference_from(adapter, beside) < 1e-4);
+    }
+}
 
 TEST_CASE("adapters: models compute what transformers computes when PEFT has merged them") {
     for (const auto &[adapter, model] : pairs) {

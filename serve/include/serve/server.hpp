@@ -54,6 +54,10 @@ struct ServedModel {
     SessionOptions session{};
     std::filesystem::path path{};  // where it is, which no client is told
     std::function<Model()> open{}; // reads it, whenever it is loaded
+    // Or it is another one with these adapters, whose weights it shares: then the device, the session's options, the
+    // path and open() are that one's. It is there when the other one is.
+    std::string parent{};
+    std::vector<Adapter> adapters{};
 };
 
 class Server {
