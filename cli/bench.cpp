@@ -5,6 +5,7 @@
 #include "bench_model.hpp"
 #include "bench_report.hpp"
 #include "command.hpp"
+#include "draft.hpp"
 #include "limits.hpp"
 #include "model_arguments.hpp"
 
@@ -222,6 +223,7 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
         .within(int64_t{2}, int64_t{1} << 20)
         .shows_default();
     add_lora_option(app, options->lora);
+    add_draft_option(app, options->models.draft);
     add_session_options(app, options->session);
     app.option("--compare-device", options->beside, "ID", "also measure on this device").not_empty();
     add_format_option(app, options->format);

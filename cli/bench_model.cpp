@@ -1,5 +1,6 @@
 #include "bench_model.hpp"
 
+#include "draft.hpp"
 #include "interrupt.hpp"
 
 #include "base/file.hpp"
@@ -61,8 +62,9 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
     reset_peak_memory();
     const Workload work(model, how.work);
     const Least least = limits == nullptr ? Least{} : find_least(runtime, model, device, session, *limits, work);
-    const std::vector<Round> rounds =
-        run_rounds(runtime.session(model, device, session), model.name(), work, how.rounds, output);
+    Session opened = runtime.session(model, device, session);
+    use_draft(opened, how.draft, runtime, session);
+    const std::vector<Round> rounds = run_rounds(opened, model.name(), work, how.rounds, output);
 
     std::vector<ModelFigure> out;
     const auto add = [&](const char *what, const char *unit, const Value &value, double share = 0) {
@@ -86,6 +88,10 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
             add(
                 "answers", "tokens/s", [&](const Round &r) { return (r.answer_tokens - texts) / rest(r); },
                 share_of(least[1], rest));
+        if (!how.draft.empty()) {
+            add("guesses of the draft", "", [](const Round &r) { return r.guessed; });
+            add("right guesses", "", [](const Round &r) { return r.accepted; });
+        }
         break;
     }
     case Workload::Kind::reads:

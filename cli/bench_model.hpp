@@ -17,6 +17,7 @@ namespace lamina::cli {
 struct ModelBench {
     WorkloadOptions work;
     int64_t rounds = 5;
+    std::filesystem::path draft;      // a model that guesses the answers of the others; empty: none
     std::filesystem::path perplexity; // of this text instead; empty: how fast the model is
     int64_t window = 512;             // tokens of the text that are read at a time
 };

@@ -1,6 +1,7 @@
 // lamina chat: a conversation with a model, in the format that it was trained for.
 #include "adapters.hpp"
 #include "command.hpp"
+#include "draft.hpp"
 #include "generate_options.hpp"
 #include "image_run.hpp"
 #include "lines.hpp"
@@ -28,6 +29,7 @@ struct ChatCommandOptions {
     std::string system, truncation = "auto";
     SessionArguments session;
     std::vector<std::string> lora; // adapters
+    std::filesystem::path draft;
     GenerateOptions generate;
     GrammarArguments grammar;
 };
@@ -142,7 +144,9 @@ int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &
     const Device device = runtime.device(global.device);
     note_device(device, output);
     const SessionOptions how = session_options(options.session, runtime, device);
-    Conversation conversation(model, runtime.session(model, device, how), output, options);
+    Session session = runtime.session(model, device, how);
+    use_draft(session, options.draft, runtime, how);
+    Conversation conversation(model, session, output, options);
     for (const std::string &text : options.texts) conversation.say(text);
     if (options.texts.empty()) talk(conversation, output);
     conversation.finish();
@@ -165,6 +169,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
         .not_empty();
     add_lora_option(app, options->lora);
+    add_draft_option(app, options->draft);
     add_session_options(app, options->session);
     app.choice("--truncation", options->truncation, {"auto", "disabled"},
                "what becomes of a conversation that is too long: auto leaves out its oldest turns, disabled ends it")

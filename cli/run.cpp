@@ -2,6 +2,7 @@
 #include "adapters.hpp"
 #include "audio_run.hpp"
 #include "command.hpp"
+#include "draft.hpp"
 #include "generate_options.hpp"
 #include "image_run.hpp"
 #include "interrupt.hpp"
@@ -29,6 +30,7 @@ struct RunOptions {
     std::string graph, language, task, on_error = "stop";
     SessionArguments session;
     std::vector<std::string> lora; // adapters
+    std::filesystem::path draft;
     GenerateOptions generate;
     std::optional<int64_t> likeliest;
     GrammarArguments grammar;
@@ -232,7 +234,7 @@ std::vector<std::string> generate_options() {
     std::vector<std::string> out{"--image",          "--batch", "--beams",      "--hypotheses", "--likeliest",
                                  "--length-penalty", "--seed",  "--max-length", "--min-length", "--ignore-end",
                                  "--stop",           "--cache", "--language",   "--task",       "--json-schema",
-                                 "--grammar",        "--regex"};
+                                 "--grammar",        "--regex", "--draft"};
     for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
     return out;
 }
@@ -325,14 +327,16 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     const std::optional<TextGeneration> generation = inspect(model).generation;
     if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
     if (const std::optional<AudioFormat> audio = contents.audio()) {
-        refuse_given(app, {"--hypotheses", "--likeliest", "--stop", "--json-schema", "--grammar", "--regex"},
+        refuse_given(app, {"--hypotheses", "--likeliest", "--stop", "--json-schema", "--grammar", "--regex", "--draft"},
                      "does not apply to audio");
         AudioRun files(*audio, runtime.session(model, device, how), output, generate);
         if (options.texts.empty()) return files.lines(lines);
         files.files(options.texts);
         return 0;
     }
-    TextRun texts(model, runtime.session(model, device, how), output, generate);
+    Session session = runtime.session(model, device, how);
+    use_draft(session, options.draft, runtime, how);
+    TextRun texts(model, session, output, generate);
     if (!options.images.empty()) {
         if (options.texts.size() != 1) throw Error(ErrorCode::usage, "--image: expected one TEXT, the prompt");
         texts.prompt(options.texts.front(), read_images(options.images));
@@ -377,6 +381,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--output-dir", options->output_folder, "DIR", "write every output to DIR/NAME.npy").not_empty();
     app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
     add_lora_option(app, options->lora);
+    add_draft_option(app, options->draft);
     add_session_options(app, options->session);
     app.option("--language", options->language, "NAME",
                "language of the speech, such as en; default: the model finds out")

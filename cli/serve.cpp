@@ -3,6 +3,7 @@
 
 #include "adapters.hpp"
 #include "command.hpp"
+#include "draft.hpp"
 #include "interrupt.hpp"
 #include "model_arguments.hpp"
 
@@ -30,6 +31,7 @@ struct ServeArguments {
     bool truncate = false;
     SessionArguments session;
     std::vector<std::string> lora; // adapters
+    std::filesystem::path draft;
 };
 
 struct NamedModel {
@@ -164,6 +166,9 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
     if (!arguments.lora.empty() && models.size() != 1)
         throw Error(ErrorCode::usage,
                     "--lora: expected one MODEL, which the adapter changes; found " + std::to_string(models.size()));
+    if (!arguments.draft.empty() && models.size() != 1)
+        throw Error(ErrorCode::usage,
+                    "--draft: expected one MODEL, whose answers it guesses; found " + std::to_string(models.size()));
     serve::ServerOptions options = server_options(arguments);
     options.log = [&output](const std::string &line) { output.note(line); };
     const Runtime runtime(global.runtime(output));
@@ -179,7 +184,9 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
              .device = own,
              .session = session_options(arguments.session, runtime, own),
              .path = model.path,
-             .open = [runtime, path = model.path, changes = adapters.merged] { return runtime.load(path, changes); }});
+             .open = [runtime, path = model.path, changes = adapters.merged] { return runtime.load(path, changes); },
+             .draft = arguments.draft.empty() ? std::function<Model()>()
+                                              : [runtime, path = arguments.draft] { return runtime.load(path); }});
         names.push_back(model.name);
     }
     for (const auto &[name, adapter] : adapters.named) {
@@ -301,6 +308,7 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "an adapter (LoRA), as other commands take it. With a NAME, requests choose it as a model of this name, "
                "which shares the weights of MODEL; without, it is merged into MODEL; may be repeated")
         .not_empty();
+    add_draft_option(app, arguments->draft);
     arguments->session.cache = "auto";
     add_session_options(app, arguments->session, {"auto", "f32", "f16", "q8_0"});
     return {app, [arguments, &global](Output &output) { return serve(*arguments, global, output); }};

@@ -149,7 +149,13 @@ void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
     for (const auto &each : ids.ids) tokens_ += static_cast<double>(each.size());
     if (!reading) {
         work_ = [texts = texts_](Session &session, const GenerateOptions &how, Round &round) {
-            round.answer_tokens = static_cast<double>(tokens_of(session.hypotheses(texts, how)));
+            const auto found = session.hypotheses(texts, how);
+            round.answer_tokens = static_cast<double>(tokens_of(found));
+            for (const auto &each : found)
+                for (const Hypothesis &answer : each) {
+                    round.guessed += static_cast<double>(answer.guessed);
+                    round.accepted += static_cast<double>(answer.accepted);
+                }
         };
         return;
     }

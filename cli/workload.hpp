@@ -27,6 +27,7 @@ struct Round {
     double first = 0; // seconds to the first token of an answer; 0 if there is none
     double all = 0;   // seconds
     double answer_tokens = 0;
+    double guessed = 0, accepted = 0; // Hypothesis
 };
 
 class Workload {

@@ -127,6 +127,8 @@ struct Api::Writing {
         Usage out{.prompt = prompt_tokens};
         for (size_t i = 0; i < answers.size(); ++i) {
             out.answer += answers[i]->hypothesis.tokens.size();
+            out.guessed += answers[i]->hypothesis.guessed;
+            out.accepted += answers[i]->hypothesis.accepted;
             if (i % choices == 0) out.reused += answers[i]->hypothesis.reused;
         }
         out.reused = std::min(out.reused, out.prompt);

@@ -94,9 +94,16 @@ Session Engine::session_with_room(const Options &options) {
         return session;
     };
     Session session = look();
-    if (room_.whole || !options.smaller_caches || how_.cache != DType::f32) return session;
-    how_.cache = DType::f16;
-    return look();
+    if (!room_.whole && options.smaller_caches && how_.cache == DType::f32) {
+        how_.cache = DType::f16;
+        session = look();
+    }
+    if (options.draft) {
+        const Device &device = device_.parts.empty() ? device_ : device_.parts.front();
+        session.use_draft(runtime_.session(*options.draft, device,
+                                           {.precision = how_.precision, .fusion = how_.fusion, .cache = how_.cache}));
+    }
+    return session;
 }
 
 std::string Engine::room_in_words() const {

@@ -39,6 +39,7 @@ class Engine {
         // then counts.
         const Engine *parent = nullptr;
         std::vector<Adapter> adapters{};
+        std::optional<Model> draft{}; // Session::use_draft, on the same device
     };
     Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device, const Options &options,
            Metrics &metrics);

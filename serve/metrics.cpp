@@ -66,6 +66,8 @@ void Metrics::tokens(const std::string &model, const Usage &usage) {
     all.prompt += usage.prompt;
     all.answer += usage.answer;
     all.reused += usage.reused;
+    all.guessed += usage.guessed;
+    all.accepted += usage.accepted;
 }
 
 void Metrics::first_token(const std::string &model, Seconds time) {
@@ -96,6 +98,8 @@ std::string Metrics::text(const Gauges &gauges, const std::map<std::string, std:
     tokens("lamina_prompt_tokens_total", "Tokens of prompts and texts.", &Usage::prompt);
     tokens("lamina_reused_tokens_total", "Of these, the tokens that earlier texts had in common.", &Usage::reused);
     tokens("lamina_generated_tokens_total", "Tokens of answers.", &Usage::answer);
+    tokens("lamina_guessed_tokens_total", "Tokens that were guessed ahead.", &Usage::guessed);
+    tokens("lamina_accepted_tokens_total", "Of these, the right ones.", &Usage::accepted);
     for (const auto &[name, gauge] : gauges)
         out += heading(name, gauge.first, "gauge") + name + " " + in_short(gauge.second) + "\n";
     out += heading("lamina_model_state", "1 for the state that a model is in: loaded, loading, unloaded, failed.",

@@ -208,8 +208,13 @@ std::shared_ptr<Engine> Models::open(const ServedModel &model) {
     uint64_t promised = 0; // on its device
     for (const std::shared_ptr<Engine> &each : loaded())
         if (share_a_device(each->device(), device)) promised += each->room().caches;
-    const Engine::Options options{model.session, options_.batch, options_.smaller_caches,
-                                  promised,      parent.get(),   model.adapters};
+    const Engine::Options options{.session = model.session,
+                                  .batch = options_.batch,
+                                  .smaller_caches = options_.smaller_caches,
+                                  .promised = promised,
+                                  .parent = parent.get(),
+                                  .adapters = model.adapters,
+                                  .draft = model.draft ? std::optional(model.draft()) : std::nullopt};
     return std::make_shared<Engine>(model.name, runtime_, parent == nullptr ? model.open() : parent->model(), device,
                                     options, metrics_);
 }

@@ -184,9 +184,10 @@ struct GenerateOptions {
     // Do not compute again what a prompt has in common with the text that was generated before, as in a conversation.
     // The numbers may differ in their last bits from those of a session that never saw that text.
     bool reuse = false;
-    // Where a text repeats what it or its prompt says, guess so many tokens ahead and check them in one step, as long
-    // as that is faster; 0: never. Only for one beam, and a text that is written alone. It is the same text, but
-    // numbers may differ in their last bits. Models with memories do not guess.
+    // Where a text repeats what it or its prompt says, guess at most so many tokens ahead and check them in one step,
+    // as long as that is faster; 0: never, but with a draft (Session::use_draft) up to 15. Only for one beam, and a
+    // text that is written alone. It is the same text, but numbers may differ in their last bits. Models with memories
+    // do not guess.
     size_t guess_ahead = 0;
     std::function<void(size_t done, size_t all)> progress; // after every batch
     // Called with each new piece of a text, in whole characters. Only for one beam.
@@ -219,6 +220,7 @@ struct Hypothesis {
     Finish finish = Finish::length;
     size_t reused = 0;                 // tokens of the prompt that were not computed: GenerateOptions::reuse
     std::vector<ScoredToken> scores{}; // of `tokens`, if GenerateOptions::likeliest is given
+    size_t guessed = 0, accepted = 0;  // tokens that were guessed ahead, and of these the right ones
 };
 
 class Session {
@@ -246,6 +248,13 @@ class Session {
     // The same with all hypotheses of each text (options.beams of them), best first; none for an empty source.
     [[nodiscard]] std::vector<std::vector<Hypothesis>> hypotheses(const std::vector<std::string> &texts,
                                                                   const GenerateOptions &options = {});
+
+    // From now on a smaller model with the same vocabulary guesses what a text goes on with that is written alone, with
+    // one beam. Its guesses are checked in one step, so that it is the same text, but numbers may differ in their last
+    // bits. How many tokens are guessed depends on how many were right; where that is not faster, none are. The session
+    // of the draft may be on another device. Throws Error(input) for another vocabulary, and for models with an encoder
+    // or memories; Error(usage) for a session that has a draft itself, or takes turns with this one.
+    void use_draft(const Session &draft);
 
     // A session of the same model with adapters, which uses the weights of this one. Beside a matrix of a product, an
     // adapter takes no more memory than its own file; anything else that it changes, such as a table of embeddings, is

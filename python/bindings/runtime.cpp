@@ -108,6 +108,9 @@ void add_runtime(nb::module_ &m) {
                              out.emplace_back(part.device, part.layers, part.first, part.last);
                          return out;
                      })
+        .def(
+            "use_draft", [](Session &session, const Session &draft) { unlocked([&] { session.use_draft(draft); }); },
+            nb::arg("draft"))
         .def("run", &run, nb::arg("graph"), nb::arg("inputs"), nb::arg("taps"));
 
     nb::class_<Runtime>(m, "Runtime")

@@ -36,6 +36,7 @@ class Loaded(NamedTuple):
     validation: bool
     how: How
     lora: Tuple[Tuple[str, float], ...] = ()
+    draft: str = ""
 
 
 class Open(NamedTuple):
@@ -58,6 +59,12 @@ class Handle:
         self._thread = Thread()
         self._stops: Set[_lamina.Stop] = set()  # of streams and of what is awaited
         self._open: Optional[Open] = Open(model, self._made(model, keep_all=False))
+        if loaded.draft:
+            first = self._runtime.device(self._device.id.split(",")[0])
+            how, draft = self._how, self._runtime.load(loaded.draft)
+            self._open.session.use_draft(
+                self._runtime.session(draft, first, {}, False, how.fusion, how.precision, how.kv_cache, [], [])
+            )
         self._tapped: Optional[_lamina.Session] = None  # the session that keeps all tensors
 
     def _made(self, model: _lamina.Model, keep_all: bool) -> _lamina.Session:

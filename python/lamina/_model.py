@@ -47,6 +47,7 @@ def load(
     split: Sequence[int] = (),
     max_memory: Sequence[int] = (),
     lora: Union[Path, Sequence[Path], Mapping[Path, float]] = (),
+    draft: Path = "",
     cache: bool = True,
     validation: bool = False,
 ) -> Model:
@@ -75,6 +76,9 @@ def load(
     lora
         Adapters to merge into the model: folders of PEFT, or GGUF files for a model in a GGUF file; with how strong each
         is, {"adapter": 0.5}, or as they were trained.
+    draft
+        A smaller model with the same vocabulary, which guesses what a text goes on with that is written alone. Several
+        tokens are then checked in one step, as long as that is faster; the text is the same.
     cache
         Remember in ~/.cache/lamina which kernels have been proved on a device, and how fast they are.
     validation
@@ -83,7 +87,9 @@ def load(
     given = os.fspath(path)
     known = os.path.abspath(given) if os.path.exists(given) else given  # or the name of a model
     how = How(dict(variants), precision, kv_cache, fusion, list(split), list(max_memory))
-    return Model(Loaded(known, device, folders_of(plugin_folders), cache, validation, how, adapters_of(lora)))
+    guesses = os.path.abspath(draft) if os.path.exists(draft) else os.fspath(draft)
+    folders = folders_of(plugin_folders)
+    return Model(Loaded(known, device, folders, cache, validation, how, adapters_of(lora), guesses))
 
 
 class Part(NamedTuple):

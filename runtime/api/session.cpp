@@ -3,11 +3,21 @@
 
 #include "architectures/beside.hpp"
 #include "architectures/open.hpp"
+#include "generation/draft.hpp"
 #include "generation/generation.hpp"
 
 #include <atomic>
 
 namespace lamina {
+
+void Session::use_draft(const Session &draft) {
+    if (&draft.state_->turn == &state_->turn || draft.state_->draft != nullptr)
+        throw Error(ErrorCode::usage, "a draft: expected a session of a smaller model, which has no draft itself");
+    const std::string why = generation::Draft::why_not(*state_->model, *draft.state_->model);
+    if (!why.empty()) throw Error(ErrorCode::input, "a draft: " + why);
+    const std::scoped_lock turn(state_->turn);
+    state_->draft = draft.state_;
+}
 
 Session Session::with_adapters(const std::vector<Adapter> &adapters) const {
     if (state_->places.size() != 1)

@@ -108,7 +108,10 @@ double Search::score_of(double log_probability, size_t length) const {
     return log_probability / std::pow(static_cast<double>(length), options().length_penalty.value());
 }
 
-std::vector<Candidate> Search::take() { return std::move(finished_); }
+std::vector<Candidate> Search::take() {
+    for (Candidate &each : finished_) each.guessed = guessed_, each.accepted = accepted_;
+    return std::move(finished_);
+}
 
 size_t Search::longest() const { return std::min(task_.max_length, task_.positions + 1 - prefix_); }
 

@@ -24,6 +24,7 @@ struct Candidate {
     double score = 0; // log_probability / length^length_penalty; what candidates are ranked by; the end counts
     Finish finish = Finish::length;
     std::vector<ScoredToken> scores{}; // of the tokens, without texts, if they are wanted
+    size_t guessed = 0, accepted = 0;  // as Hypothesis
 };
 
 // A text to be generated.
@@ -60,6 +61,11 @@ class Search {
     void share(size_t tokens) {
         fed_ += tokens;
         if (steps_ == 0) reused_ += tokens;
+    }
+    // So many guesses were checked, and were right.
+    void guess(size_t checked, size_t right) {
+        guessed_ += checked;
+        accepted_ += right;
     }
     [[nodiscard]] size_t fed() const { return fed_; }
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
@@ -137,6 +143,7 @@ class Search {
     size_t prefix_ = 0;                                  // its tokens, as far as they are known
     size_t fed_ = 0, reused_ = 0;                        // of the tokens of each beam
     size_t steps_ = 0;                                   // taken
+    size_t guessed_ = 0, accepted_ = 0;
     std::vector<Beam> live_;
     std::vector<TokenScores> seen_;         // by beam, in this step; none if nobody wants them
     std::vector<Candidate> finished_;       // best first, at most as many as there are beams

@@ -1,5 +1,6 @@
 #include "generation/slots.hpp"
 
+#include "generation/draft.hpp"
 #include "generation/generation_shapes.hpp"
 
 #include <algorithm>
@@ -18,6 +19,13 @@ double since(std::chrono::steady_clock::time_point began) {
 bool reuses(const Search &search) { return search.task().options->reuse && !search.whole(0).empty(); }
 
 } // namespace
+
+Slots::Slots(detail::SessionState &session, const Shape &shape) : session_(session), shape_(shape) {
+    if (session.draft != nullptr)
+        source_ = std::make_unique<Draft>(session.draft);
+    else
+        source_ = std::make_unique<RepeatedTokens>();
+}
 
 void Slots::add(uint64_t id, Task task, Owner owner) {
     waiting_.push_back(owner, {id, owner, Search(*session_.model, std::move(task))});
@@ -279,21 +287,22 @@ void Slots::fail_longest(const Error &why) {
     withdraw();
 }
 
-// A text that is written alone may go on as it did before.
+// A text that is written alone is guessed ahead.
 void Slots::look_ahead() {
+    constexpr size_t usual = 15; // tokens, with a draft
     ahead_.clear();
     if (running() != 1 || !slots_.front() || shape_.beams != 1 || tokens_.front().size() != 1) return;
     const Search &search = slots_.front()->search;
-    const size_t most = search.task().options->guess_ahead;
+    const size_t wanted = search.task().options->guess_ahead;
+    const size_t most = guesses_.count(wanted == 0 && session_.draft != nullptr ? usual : wanted);
     if (most == 0 || !decoder_->may_check(1 + most) || !guesses_.pay()) return;
-    const Ids guess = guessed(search.whole(0), most);
+    const Ids guess = source_->guess(search.whole(0), most);
     if (guess.empty()) return;
     ahead_.push_back(tokens_.front().front());
     ahead_.insert(ahead_.end(), guess.begin(), guess.end());
 }
 
 std::span<const Scores> Slots::compute() {
-    began_ = std::chrono::steady_clock::now();
     if (!ahead_.empty()) return decoder_->check(ahead_);
     const auto scores = decoder_->step(tokens_, needs_all_scores());
     pace_.took(since(began_), read_, others_write_);
@@ -311,7 +320,9 @@ void Slots::accept(Search &search, std::span<const Scores> scores, std::span<int
     } while (accepted < ahead_.size() && !search.done() && search.whole(0).size() == before + accepted &&
              search.whole(0).back() == ahead_[accepted]);
     decoder_->keep(0, before - 1 + accepted);
-    guesses_.check(since(began_), accepted);
+    const size_t guessed = ahead_.size() - 1;
+    search.guess(guessed, accepted - 1);
+    guesses_.check(since(began_), guessed, accepted);
 }
 
 void Slots::advance() {
@@ -322,6 +333,7 @@ void Slots::advance() {
     for (size_t r = 0; r < rows; ++r)
         if (slots_[r / beams]) tokens_[r] = slots_[r / beams]->search.next(r % beams);
     divide_prompts();
+    began_ = std::chrono::steady_clock::now(); // guesses take time, too
     look_ahead();
     std::span<const Scores> scores;
     try {

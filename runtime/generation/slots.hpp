@@ -41,7 +41,7 @@ class Slots {
         // stay where they are.
         bool narrow = false;
     };
-    Slots(detail::SessionState &session, const Shape &shape) : session_(session), shape_(shape) {}
+    Slots(detail::SessionState &session, const Shape &shape);
 
     // Refuses what does not fit into memory, and makes what does not depend on the texts.
     void prepare();
@@ -124,6 +124,7 @@ class Slots {
     std::vector<Progress> progress_;
     std::vector<size_t> readers_; // slots whose prompts are read in this step, the next in turn first
     uint64_t turn_ = 0;
+    std::unique_ptr<GuessSource> source_;
     Guesses guesses_;
     std::chrono::steady_clock::time_point began_; // the step
     Ids ahead_; // of the only text: its last token and what may follow, if that is to be checked in this step

@@ -115,6 +115,7 @@ struct SessionState {
     Exclusive &turn = beside ? beside->turn : own_turn; // held by whoever uses the session
     CachedTexts cached;                                 // while nothing is being decoded
     SeenImages images;                                  // of prompts
+    std::shared_ptr<SessionState> draft;                // guesses what texts go on with; or null
     const void *decoding = nullptr;                     // whoever decodes with the caches now
     uint64_t roomy = 0;                                 // tokens of caches, in all rows, that are known to fit
 

@@ -52,8 +52,9 @@ struct ServedModel {
     std::vector<std::string> aliases{}; // other names of it
     Device device{};                    // that it runs on
     SessionOptions session{};
-    std::filesystem::path path{};  // where it is, which no client is told
-    std::function<Model()> open{}; // reads it, whenever it is loaded
+    std::filesystem::path path{};   // where it is, which no client is told
+    std::function<Model()> open{};  // reads it, whenever it is loaded
+    std::function<Model()> draft{}; // reads the model that guesses its answers; empty: none
     // Or it is another one with these adapters, whose weights it shares: then the device, the session's options, the
     // path and open() are that one's. It is there when the other one is.
     std::string parent{};

@@ -10,7 +10,7 @@ namespace {
 
 using Tokens = std::vector<int32_t>;
 
-Tokens guess(const Tokens &text, size_t count) { return lamina::generation::guessed(text, count); }
+Tokens guess(const Tokens &text, size_t count) { return lamina::generation::RepeatedTokens().guess(text, count); }
 
 } // namespace
 
@@ -31,11 +31,27 @@ TEST_CASE("guesses: are made where they pay, and are tried again") {
     for (int i = 0; i < 9; ++i) guesses.step(1);
     for (int i = 0; i < 9; ++i) {
         REQUIRE(guesses.pay());
-        guesses.check(2, 3);
+        guesses.check(2, 3, 3);
     }
-    for (int i = 0; i < 20 && guesses.pay(); ++i) guesses.check(2, 1);
+    for (int i = 0; i < 20 && guesses.pay(); ++i) guesses.check(2, 3, 1);
     size_t steps = 0;
     while (!guesses.pay()) ++steps;
     CHECK(steps > 30);
     CHECK(steps < 300);
+}
+
+TEST_CASE("guesses: are as many as were right, with the token before them a power of two") {
+    Guesses guesses;
+    CHECK(guesses.count(15) == 3);
+    CHECK(guesses.count(2) == 2);
+    guesses.check(1, 3, 4); // all were right
+    CHECK(guesses.count(15) == 7);
+    guesses.check(1, 7, 5); // most
+    CHECK(guesses.count(15) == 7);
+    guesses.check(1, 7, 3);
+    CHECK(guesses.count(15) == 3);
+    for (int i = 0; i < 9; ++i) guesses.check(1, 3, 1);
+    CHECK(guesses.count(15) == 1);
+    for (int i = 0; i < 9; ++i) guesses.check(1, 1, 2);
+    CHECK(guesses.count(64) == 63);
 }
