@@ -27,7 +27,7 @@ VisionTower::VisionTower(Draft &draft, const Config &whole, const char *type, co
     : whole_(whole), config_(whole.part(key_of_part, type_of(whole, type))), of_clip_(type_of(whole, type) == clip),
       images_(draft, config_), layers_(images_.graph(), config_, prefix), prefix_(prefix) {
     whole.ignore({key_of_part});
-    config_.ignore({of_clip_ ? "projection_dim" : "vision_use_head"}); // of the head
+    config_.ignore({of_clip_ ? "projection_dim" : "vision_use_head", "vocab_size"}); // of the head, and of texts
 }
 
 GraphWriter::Tensor VisionTower::embedded() const {

@@ -3,7 +3,7 @@
 import torch
 import transformers
 
-from models import POSITIONS, VOCABULARY, Base
+from models import POSITIONS, VOCABULARY, Base, Seeing
 
 BERT = dict(hidden_size=24, intermediate_size=20, max_position_embeddings=POSITIONS, num_attention_heads=4,
             num_hidden_layers=2, vocab_size=VOCABULARY)
@@ -212,6 +212,25 @@ def seeing(llama):
                                      initializer_range=0.02, model_type="qwen3_vl", num_position_embeddings=16)), {}
 
 
+def talking_about_images():
+    clip = dict(hidden_size=16, image_size=8, intermediate_size=20, model_type="clip_vision_model", num_attention_heads=2,
+                num_hidden_layers=2, patch_size=4, projection_dim=12, vocab_size=32000)
+    texts = dict(_name_or_path="lmsys/vicuna-7b-v1.5", architectures=["LlamaForCausalLM"], model_type="llama",
+                 rms_norm_eps=1e-5, torch_dtype="float16", hidden_size=24, intermediate_size=20, num_hidden_layers=2,
+                 num_attention_heads=4, num_key_value_heads=2, vocab_size=VOCABULARY, max_position_embeddings=POSITIONS)
+    names = {"model.language_model.": "language_model.model.", "model.vision_tower.": "vision_tower.vision_model.",
+             "model.multi_modal_projector.": "multi_modal_projector.", "lm_head.": "language_model.lm_head."}
+
+    def published(name):
+        return next((old + name.removeprefix(now) for now, old in names.items() if name.startswith(now)), name)
+
+    yield "llava-1.5-7b-hf", dict(
+        architectures=["LlavaForConditionalGeneration"], ignore_index=-100, image_token_index=5, model_type="llava",
+        pad_token_id=6, projector_hidden_act="gelu", text_config=texts, tie_word_embeddings=False, torch_dtype="float16",
+        transformers_version="4.36.0.dev0", vision_config=clip, vision_feature_layer=-2,
+        vision_feature_select_strategy="default", vocab_size=VOCABULARY), dict(rename=published)
+
+
 def encoder_decoders():
     t5 = dict(architectures=["T5ForConditionalGeneration"], d_ff=20, d_kv=6, d_model=24, decoder_start_token_id=0,
               dropout_rate=0.1, eos_token_id=1, initializer_factor=1.0, is_encoder_decoder=True, layer_norm_epsilon=1e-6,
@@ -295,6 +314,6 @@ def recognizers():
 
 
 def popular_models():
-    for generate in (encoders, decoders, encoder_decoders, recognizers):
+    for generate in (encoders, decoders, encoder_decoders, recognizers, talking_about_images):
         for name, config, files in generate():
-            yield Base(name, config, **files)
+            yield (Seeing if config["model_type"] == "llava" else Base)(name, config, **files)

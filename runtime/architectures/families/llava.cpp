@@ -47,7 +47,7 @@ void see(Draft &draft, const Config &whole) {
     if (strategy == "default") place["skip"] = 1; // the class token
     tower.images().add_rows(x, std::move(place));
     tower.config().finish();
-    whole.ignore({"quantization_config", "tie_word_embeddings"});
+    whole.ignore({"quantization_config", "tie_word_embeddings", "vocab_size"}); // of the part for texts
     whole.finish();
 }
 
