@@ -117,16 +117,16 @@ TEST_CASE("memory: an upload of any size arrives bit for bit, with zeros in its 
 TEST_CASE("memory: weights are in memory once where the device shares it, and what was read of their file leaves it") {
     const TemporaryFolder folder;
     const auto path = folder.path() / "weights";
-    constexpr size_t bytes = 192u << 20;
+    constexpr size_t bytes = 192u << 20, made = 16u << 20;
     std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(pattern(bytes).data()), bytes);
     on_every_device([&](const auto &device) {
         if (!device->physical().shares_memory()) return;
         const MappedFile file = MappedFile::open(path);
         model::Weights weights(path);
-        const TensorType type{DType::f32, {bytes / 2 / sizeof(float)}};
-        weights.add("stored", {type, file.bytes.first(bytes / 2), file.owner});
-        const model::Weight part{type, file.bytes.last(bytes / 2), file.owner};
-        weights.add("made", model::Weight::made_of(type, {part}, [part](std::span<std::byte> out) {
+        const auto floats = [](size_t n) { return TensorType{DType::f32, {static_cast<int64_t>(n / sizeof(float))}}; };
+        weights.add("stored", {floats(bytes - made), file.bytes.first(bytes - made), file.owner});
+        const model::Weight part{floats(made), file.bytes.last(made), file.owner};
+        weights.add("made", model::Weight::made_of(part.type, {part}, [part](std::span<std::byte> out) {
                         std::ranges::copy(part.bytes(), out.begin());
                     }));
         Residents residents(device, weights);
@@ -137,10 +137,12 @@ TEST_CASE("memory: weights are in memory once where the device shares it, and wh
         const uint64_t before = now();
         const auto regions = residents.weights({"stored", "made"});
         const uint64_t most = peak_memory(), after = now();
-        CHECK((read(device, regions.at("stored")) == std::vector(file.bytes.begin(), file.bytes.begin() + bytes / 2)));
-        CHECK(after - before < bytes + (bytes >> 4));
-        CHECK(most - before < bytes / 4 * 5 + (bytes >> 4));        // with 32 MiB of the file at a time
         CHECK_FALSE(regions.at("stored").buffer->mapped().empty()); // no staging buffer is needed
+        CHECK(std::ranges::equal(read(device, regions.at("stored")), file.bytes.first(bytes - made)));
+        CHECK(after - before < bytes + (bytes >> 5));
+        // With 32 MiB of the file at a time, or what is made and made of. Some drivers touch memory when it is
+        // allocated.
+        CHECK(most - before < bytes / 4 * 5 + (bytes >> 5));
     });
 }
 
