@@ -1,4 +1,5 @@
-// Texts of models whose layers have memories: these take in every token once, in order, and cannot forget one.
+// Texts of models whose layers have memories: these take in every token once, in order, and cannot forget one. And of
+// some whose caches are not those of usual heads.
 #include "all_scores.hpp"
 #include "catch.hpp"
 #include "vulkan_devices.hpp"
@@ -49,7 +50,7 @@ std::vector<std::string> texts_of(size_t count) {
 } // namespace
 
 TEST_CASE("memories: a prompt in blocks gives the same scores as token by token, whatever is beside it") {
-    const std::string name = GENERATE("qwen3_5", "mamba2", "nemotron_h_moe");
+    const std::string name = GENERATE("qwen3_5", "mamba2", "nemotron_h_moe", "deepseek_v3", "gemma4");
     CAPTURE(name);
     const Recurrent model(name);
     for (const Device &device : test::devices_of_each_kind(runtime())) {
