@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path source = LAMINA_SOURCE_DIR, example = source / "examples" / "seed_oss",
-               model = source / "tests" / "architectures" / "described" / "seed_oss";
+               seed_oss = source / "tests" / "architectures" / "described" / "seed_oss";
 const std::string file = "seed_oss.model.json.jinja";
 
 std::string text_of(const fs::path &path) {
@@ -40,11 +40,11 @@ std::string replaced(std::string text, const std::string &what, const std::strin
 }
 
 // Why the model is refused when its type is described with this change.
-std::string refusal(const std::string &what, const std::string &by) {
+std::string refused_description(const std::string &what, const std::string &by) {
     const TemporaryFolder folder;
     folder.write(file, replaced(text_of(example / file), what, by));
     try {
-        (void)runtime_with(folder.path()).load(model);
+        (void)runtime_with(folder.path()).load(seed_oss);
     } catch (const Error &e) {
         CHECK(e.code() == ErrorCode::input);
         return e.what();
@@ -56,24 +56,25 @@ std::string refusal(const std::string &what, const std::string &by) {
 
 TEST_CASE("described: the example computes what transformers computes") {
     const Runtime runtime = runtime_with(example);
-    const Model loaded = runtime.load(model);
-    CHECK(compare_with_record(runtime, loaded, runtime.device("cpu"), model / "golden.safetensors").agrees());
+    const Model loaded = runtime.load(seed_oss);
+    CHECK(compare_with_record(runtime, loaded, runtime.device("cpu"), seed_oss / "golden.safetensors").agrees());
     CHECK_THAT(inspect(loaded).notes.front(), contains((example / file).string()));
 }
 
 TEST_CASE("described: without its file, the type is unknown, and how to describe it is said") {
-    CHECK_THROWS_WITH(runtime_with(LAMINA_PLUGIN_DIR).load(model),
+    CHECK_THROWS_WITH(runtime_with(LAMINA_PLUGIN_DIR).load(seed_oss),
                       contains("'seed_oss' is not supported") && contains("seed_oss.model.json.jinja"));
 }
 
 TEST_CASE("described: what is wrong with a description is named") {
-    CHECK_THAT(refusal("config.mlp_bias", "config.other"), contains("mlp_bias") && contains("unknown key"));
-    CHECK_THAT(refusal("kv_heads | ", "kv_heads | nothing | "), contains(file) && contains("'nothing'"));
-    CHECK_THAT(refusal("\"causal\": true}},", "\"causal\": true}}"), contains("as written for this model"));
-    CHECK_THAT(refusal("{\"graphs\": {", "{\"graph\": {"), contains("'graph'"));
-    CHECK_THAT(refusal("\"type\": \"rms_norm\"", "\"type\": \"rms_nrm\""), contains("rms_nrm"));
-    CHECK_THAT(refusal("model.layers.0.self_attn.' ~ name", "model.' ~ name"), contains("q_proj has no bias"));
-    CHECK_THAT(
-        refusal("\"type\": \"linear\", \"inputs\": {\"x\": \"model.norm\"},", "\"type\": \"linear\", \"inputs\": {},"),
-        contains("lm_head"));
+    CHECK_THAT(refused_description("config.mlp_bias", "config.other"), contains("mlp_bias") && contains("unknown key"));
+    CHECK_THAT(refused_description("kv_heads | ", "kv_heads | nothing | "), contains(file) && contains("'nothing'"));
+    CHECK_THAT(refused_description("\"causal\": true}},", "\"causal\": true}}"), contains("as written for this model"));
+    CHECK_THAT(refused_description("{\"graphs\": {", "{\"graph\": {"), contains("'graph'"));
+    CHECK_THAT(refused_description("\"type\": \"rms_norm\"", "\"type\": \"rms_nrm\""), contains("rms_nrm"));
+    CHECK_THAT(refused_description("model.layers.0.self_attn.' ~ name", "model.' ~ name"),
+               contains("q_proj has no bias"));
+    CHECK_THAT(refused_description("\"type\": \"linear\", \"inputs\": {\"x\": \"model.norm\"},",
+                                   "\"type\": \"linear\", \"inputs\": {},"),
+               contains("lm_head"));
 }
