@@ -130,6 +130,16 @@ def test_adapters_are_merged_and_pickled_with_the_model(fixture_model, tmp_path,
         lamina.load(llama, "cpu", lora=ADAPTERS / "gpt2")
 
 
+def test_a_draft_leaves_texts_as_they_are(fixture_model):
+    llama = fixture_model("llama")
+    drafted = lamina.load(llama, "cpu", draft=llama)
+    options = {"max_length": 20, "ignore_end": True}
+    assert drafted.generate("w7 w9", **options) == lamina.load(llama, "cpu").generate("w7 w9", **options)
+    assert pickle.loads(pickle.dumps(drafted))._loaded.draft == str(llama)
+    with pytest.raises(lamina.InputError, match="expected a model without an encoder"):
+        lamina.load(llama, "cpu", draft=G2P)
+
+
 def test_another_process_gets_models_and_gives_results(script, fixture_model):
     bert = fixture_model("bert_texts")
     program = script(f"""
