@@ -134,6 +134,24 @@ TEST_CASE("states are given, or all inferred with the capacity that the host cho
     CHECK(call.size("M") == 40);
 }
 
+TEST_CASE("a state that goes with several inputs is there if all of them are given") {
+    TestLayer test;
+    test.states[0] = lamina::plugin::goes_with(test.states[0], "source lengths");
+    const Layer layer = test.layer();
+    const auto state_with = [&](bool source, bool lengths) {
+        Solver solver;
+        OpenTypes open;
+        open.in["query"] = OpenType(f32({2, 5, 8})), open.weight["weight"] = OpenType(f32({6, 8}));
+        if (source) open.in["source"] = OpenType(f32({2, 5, 8}));
+        if (lengths) open.in["lengths"] = OpenType(TensorType{DType::i32, {2}});
+        open.host_states = {Size(40), DType::f32};
+        return LayerCall(OpenCall(layer, {}, open, solver, "layer 'a'"), solver).types(PortList::state)[0].shape;
+    };
+    CHECK(state_with(true, true) == Shape{2, 40, 8});
+    CHECK(state_with(true, false).empty());
+    CHECK(state_with(false, true).empty());
+}
+
 TEST_CASE("open sizes stay open in the outputs, and the solver learns a layer's equations") {
     TestLayer test;
     const Layer layer = test.layer();

@@ -84,6 +84,9 @@ TEST_CASE("names must be lower_case and unique") {
 
 TEST_CASE("a port may follow one of its own list, and a state an optional input") {
     CHECK(fault_after([](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], "lengths"); }).empty());
+    CHECK(fault_after([](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], "source lengths"); }).empty());
+    CHECK_THAT(fault_after([](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], "lengths nothing"); }),
+               matchers::contains("follows 'nothing', which is not an optional input"));
     for (const char *input : {"query", "nothing"})
         CHECK_THAT(fault_after([&](auto &l) { l.states[0] = lamina::plugin::goes_with(l.states[0], input); }),
                    matchers::contains(std::string("follows '") + input + "', which is not an optional input"));
