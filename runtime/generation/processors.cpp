@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 namespace lamina::generation {
@@ -14,8 +13,7 @@ constexpr float excluded = -std::numeric_limits<float>::infinity();
 
 void penalize_all(std::span<float> scores, std::span<const int32_t> tokens, double penalty, Ids &room) {
     if (penalty == 1) return;
-    room.clear();
-    std::ranges::copy_if(tokens, std::back_inserter(room), [](int32_t token) { return token >= 0; }); // not of images
+    room.assign(tokens.begin(), tokens.end());
     penalize(scores, room, penalty);
 }
 
