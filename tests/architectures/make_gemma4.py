@@ -13,7 +13,7 @@ def gemma4(**more):
     layers = ["sliding_attention", "full_attention"]
     return dict(llama_like(
         num_hidden_layers=4, head_dim=8, global_head_dim=12, sliding_window=4, layer_types=layers * 2,
-        hidden_size_per_layer_input=10, vocab_size_per_layer_input=53, tie_word_embeddings=True,
+        hidden_size_per_layer_input=10, vocab_size_per_layer_input=53, tie_word_embeddings=True, rms_norm_eps=0.02,
         rope_parameters={"sliding_attention": rope("default"),
                          "full_attention": rope("proportional", partial_rotary_factor=0.5) | {"rope_theta": 7000.0}})) | more
 

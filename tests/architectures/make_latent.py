@@ -28,8 +28,9 @@ def biased(model_class):
 def latent_decoders():
     T = transformers
     second = lambda **more: T.DeepseekV2Config(**latent(**more))
-    decoder("deepseek_v2", T.DeepseekV2ForCausalLM, second(attention_bias=True, mlp_bias=True, routed_scaling_factor=1.5,
-                                                           topk_method="group_limited_greedy", n_group=4, topk_group=2))
+    decoder("deepseek_v2", T.DeepseekV2ForCausalLM, second(
+        attention_bias=True, mlp_bias=True, rms_norm_eps=0.02, routed_scaling_factor=1.5, topk_method="group_limited_greedy",
+        n_group=4, topk_group=2))
     decoder("deepseek_v2_plain", T.DeepseekV2ForCausalLM, second(
         q_lora_rank=None, first_k_dense_replace=0, rope_parameters=rope("yarn", factor=4.0, mscale=0.7, mscale_all_dim=0.7,
                                                                         original_max_position_embeddings=16)),
