@@ -3,6 +3,7 @@
 #include "generation/average.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace lamina::generation {
@@ -45,7 +46,8 @@ void Guesses::check(double seconds, size_t guessed, size_t tokens) {
         count_ = std::min(2 * count_ + 1, most);
     else if (2 * tokens <= guessed)
         count_ = std::max(count_ / 2, fewest);
-    if (!std::exchange(tried_, true)) return;
+    const size_t checked = std::bit_ceil(guessed + 1);
+    if ((std::exchange(tried_, tried_ | checked) & checked) == 0) return;
     average(check_, seconds);
     average(tokens_, static_cast<double>(tokens));
 }

@@ -44,8 +44,8 @@ class Guesses {
 
   private:
     double step_ = 0, check_ = 0, tokens_ = 0; // on average; 0: unknown
-    bool tried_ = false;                       // the first check takes longer: its program is made
-    size_t pause_ = 0;                         // steps without guesses
+    size_t tried_ = 0; // powers of two: the first check of each makes a program, and takes longer
+    size_t pause_ = 0; // steps without guesses
     size_t count_ = 3;
 };
 
