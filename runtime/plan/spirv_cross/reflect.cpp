@@ -1,5 +1,7 @@
 #include "plan/reflect.hpp"
 
+#include "plan/spirv_cross/accesses.hpp"
+
 #include <lamina/error.hpp>
 
 #include <spirv_cross/spirv_cross_c.h>
@@ -73,7 +75,7 @@ class Module {
     spvc_resources resources_ = nullptr;
 };
 
-std::vector<KernelBinding> bindings_of(const Module &module) {
+std::vector<KernelBinding> bindings_of(const Module &module, const Accesses &accesses) {
     for (const auto type :
          {SPVC_RESOURCE_TYPE_UNIFORM_BUFFER, SPVC_RESOURCE_TYPE_STORAGE_IMAGE, SPVC_RESOURCE_TYPE_SAMPLED_IMAGE,
           SPVC_RESOURCE_TYPE_SEPARATE_IMAGE, SPVC_RESOURCE_TYPE_SEPARATE_SAMPLERS})
@@ -91,8 +93,14 @@ std::vector<KernelBinding> bindings_of(const Module &module) {
         };
         const uint32_t binding = spvc_compiler_get_decoration(module.compiler, resource.id, SpvDecorationBinding);
         KernelBinding &b = found.try_emplace(binding, KernelBinding{binding, false, false}).first->second;
-        b.reads |= !decorated(SpvDecorationNonReadable);
-        b.writes |= !decorated(SpvDecorationNonWritable);
+        // Barriers follow the declarations, so these have to be true.
+        const bool reads = !decorated(SpvDecorationNonReadable), writes = !decorated(SpvDecorationNonWritable);
+        if (!reads && accesses.read.contains(resource.id))
+            module.fail(std::string("it reads the buffer '") + resource.name + "', which it declares writeonly");
+        if (!writes && accesses.written.contains(resource.id))
+            module.fail(std::string("it writes the buffer '") + resource.name + "', which it declares readonly");
+        b.reads |= reads;
+        b.writes |= writes;
     }
     std::vector<KernelBinding> out;
     for (const auto &[number, binding] : found) {
@@ -188,7 +196,7 @@ extern "C" void lamina_reflect(const lamina_kernel &kernel, const std::string &w
             return e.execution_model == SpvExecutionModelGLCompute && std::string_view(e.name) == "main";
         }))
         module.fail("it has no compute entry point 'main'");
-    info.bindings = bindings_of(module);
+    info.bindings = bindings_of(module, accesses_of({kernel.spirv, kernel.words}));
     info.push_bytes = push_bytes_of(module);
     read_specs(module, info);
     info.features = features_of(module);

@@ -156,6 +156,24 @@ TEST_CASE("reflection refuses what is not SPIR-V, and SPIR-V without an entry po
     CHECK_THAT(refusal({0x07230203, 0x00010300, 0, 1, 0}), matchers::contains("plugin.so: kernel 'x': "));
 }
 
+TEST_CASE("reflection refuses a kernel that reads or writes a buffer although it declares otherwise") {
+    const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    const lamina_kernel &kernel = registry->layer("layer_norm").contract->kernels[0];
+    // With one declaration in place of another, in all buffers that have it.
+    const auto refusal = [&](uint32_t has, uint32_t gets) {
+        constexpr uint32_t member_decorate = 72, of_member = 3;
+        std::vector<uint32_t> words(kernel.spirv, kernel.spirv + kernel.words);
+        for (size_t at = 5; at < words.size(); at += words[at] >> 16u)
+            if ((words[at] & 0xffffu) == member_decorate && words[at + of_member] == has) words[at + of_member] = gets;
+        return message_of([&] { (void)reflect({kernel.name, words.data(), words.size()}, "a kernel"); });
+    };
+    constexpr uint32_t non_writable = 24, non_readable = 25;
+    CHECK_THAT(refusal(non_writable, non_readable), matchers::contains("a kernel: it reads the buffer '") &&
+                                                        matchers::contains("', which it declares writeonly"));
+    CHECK_THAT(refusal(non_readable, non_writable), matchers::contains("a kernel: it writes the buffer '") &&
+                                                        matchers::contains("', which it declares readonly"));
+}
+
 TEST_CASE("reflection works for cooperative matrices with any version of SPIRV-Cross") {
     const auto registry = abi::Registry::discover({LAMINA_PLUGIN_DIR});
     const lamina_kernel &plain = registry->layer("layer_norm").contract->kernels[0];
