@@ -111,7 +111,7 @@ std::string next_in_tree(const std::string &name) {
 
 std::string next_out_of_tree(const std::string &name, const fs::path &project) {
     const std::string build = shell_word((project / "build").string());
-    return "The new layer already works. Build it (with -DCMAKE_PREFIX_PATH=... if Lamina is not in /usr), and check "
+    return "The new layer already works. Build it (with -DCMAKE_PREFIX_PATH=PREFIX if Lamina is installed in PREFIX, not in /usr), and check "
            "it on a\n"
            "Vulkan device:\n"
            "    cmake -S " +

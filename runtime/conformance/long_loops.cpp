@@ -54,6 +54,14 @@ std::optional<Limit> limit_of(const std::shared_ptr<const abi::Registry> &plugin
     return out;
 }
 
+// " (with B=1 K=3)": the sizes of the other dims.
+std::string others(const Case &c, const std::string &dim) {
+    std::string out;
+    for (const auto &[name, size] : c.dims)
+        if (name != dim) out += (out.empty() ? " (with " : " ") + name + "=" + std::to_string(size);
+    return out.empty() ? out : out + ")";
+}
+
 // None if the layer refuses the case.
 std::optional<abi::LayerCall> accepted(const abi::Layer &layer, const Case &c) {
     try {
@@ -80,8 +88,8 @@ LongLoops long_loops(const std::shared_ptr<const abi::Registry> &plugins, const 
         if (linear_work_of(*call) <= most_work_of_loops && values_of(*call) <= most_values_of_loops)
             out.cases.push_back(std::move(c));
         else
-            out.out_of_reach.push_back("from " + dim + "=" + std::to_string(least->size) +
-                                       " on, an invocation of kernel '" + least->kernel + "' runs more than " +
+            out.out_of_reach.push_back("from " + dim + "=" + std::to_string(least->size) + " on" + others(c, dim) +
+                                       ", an invocation of kernel '" + least->kernel + "' runs more than " +
                                        std::to_string(interpreter::most_rounds) +
                                        " rounds of loops; no case is so large");
     }

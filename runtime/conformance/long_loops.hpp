@@ -12,8 +12,9 @@ namespace lamina::conformance {
 
 struct LongLoops {
     std::vector<Case> cases;
-    // For each dim from a size on which there are that many rounds, though no case is so large: "from N=262145 on, an
-    // invocation of kernel 'k' runs more than 65535 rounds of loops; no case is so large". Smaller sizes are safe.
+    // For each dim from a size on which there are that many rounds, though no case is so large: "from N=262145 on
+    // (with K=8), an invocation of kernel 'k' runs more than 65535 rounds of loops; no case is so large". Smaller sizes
+    // are safe.
     std::vector<std::string> out_of_reach;
 };
 
