@@ -48,10 +48,6 @@ GenerateOptions greedy() {
     return out;
 }
 
-std::vector<int32_t> answered(Session &session, const std::string &prompt, const std::vector<Image> &images) {
-    return generate_from_ids(session, image_prompt_ids(session, prompt, images), greedy()).front().tokens;
-}
-
 void check_seen(const Model &model, Session session, const json &conversations) {
     for (const json &each : conversations) {
         INFO(each["prompt"].get<std::string>());
