@@ -120,35 +120,9 @@ void build(Draft &draft, Version version) {
 }
 
 // Norms have other names from Gemma 2 on.
-constexpr std::array<TensorName, 11> tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
-    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
-    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
-    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
-}};
-constexpr std::array<TensorName, 16> later_tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_q_norm", "model.layers.{i}.self_attn.q_norm"},
-    {"blk.{i}.attn_k_norm", "model.layers.{i}.self_attn.k_norm"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+constexpr std::array<TensorName, 3> later_tensors{{
     {"blk.{i}.post_attention_norm", "model.layers.{i}.post_attention_layernorm"},
     {"blk.{i}.ffn_norm", "model.layers.{i}.pre_feedforward_layernorm"},
-    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
-    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
     {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_feedforward_layernorm"},
 }};
 
@@ -168,7 +142,7 @@ namespace families {
 
 std::span<const Architecture> gemma() {
     static constexpr std::array<Architecture, 4> kinds{{
-        {"gemma", [](Draft &draft) { build(draft, Version::one); }, {"gemma", tensors}, "model"},
+        {"gemma", [](Draft &draft) { build(draft, Version::one); }, {"gemma"}, "model"},
         {"gemma2", [](Draft &draft) { build(draft, Version::two); }, {"gemma2", later_tensors}, "model"},
         {.model_type = "gemma3", .build = nullptr, .of_texts = "gemma3_text", .tied = Architecture::Tied::by_whole},
         {"gemma3_text",

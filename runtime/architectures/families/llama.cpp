@@ -165,33 +165,9 @@ void build(Draft &draft, const Kind &kind) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 14> tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_q_norm", "model.layers.{i}.self_attn.q_norm"},
-    {"blk.{i}.attn_k_norm", "model.layers.{i}.self_attn.k_norm"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
-    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
-    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
-    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
-}};
-
-constexpr std::array<TensorName, 9> fused_tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
+constexpr std::array<TensorName, 2> fused_tensors{{
     {"blk.{i}.attn_qkv", "model.layers.{i}.self_attn.qkv_proj"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
-    {"blk.{i}.ffn_norm", "model.layers.{i}.post_attention_layernorm"},
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
 }};
 constexpr std::array<SettingName, 5> granite_settings{{
     {"attention.scale", "attention_multiplier"},
@@ -220,28 +196,17 @@ constexpr std::array<Name, A + B> with(const std::array<Name, A> &first, const s
     return out;
 }
 
-constexpr auto moe_tensors =
-    with(tensors, std::array<TensorName, 8>{{
-                      {"blk.{i}.ffn_gate_inp", "model.layers.{i}.mlp.gate"},
-                      {"blk.{i}.ffn_gate_exps", "model.layers.{i}.mlp.experts.gate_proj"},
-                      {"blk.{i}.ffn_up_exps", "model.layers.{i}.mlp.experts.up_proj"},
-                      {"blk.{i}.ffn_down_exps", "model.layers.{i}.mlp.experts.down_proj"},
-                      {"blk.{i}.ffn_gate_inp_shexp", "model.layers.{i}.mlp.shared_expert_gate"},
-                      {"blk.{i}.ffn_gate_shexp", "model.layers.{i}.mlp.shared_expert.gate_proj"},
-                      {"blk.{i}.ffn_up_shexp", "model.layers.{i}.mlp.shared_expert.up_proj"},
-                      {"blk.{i}.ffn_down_shexp", "model.layers.{i}.mlp.shared_expert.down_proj"},
-                  }});
-constexpr std::array<TensorName, 3> sparse_experts{{
+constexpr std::array<TensorName, 4> mixtral_tensors{{
+    {"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.gate"},
     {"blk.{i}.ffn_gate_exps", "model.layers.{i}.block_sparse_moe.experts.gate_proj"},
     {"blk.{i}.ffn_up_exps", "model.layers.{i}.block_sparse_moe.experts.up_proj"},
     {"blk.{i}.ffn_down_exps", "model.layers.{i}.block_sparse_moe.experts.down_proj"},
 }};
-constexpr auto mixtral_tensors =
-    with(with(tensors, sparse_experts),
-         std::array<TensorName, 1>{{{"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.gate"}}});
-constexpr auto granitemoe_tensors =
-    with(with(tensors, sparse_experts),
-         std::array<TensorName, 1>{{{"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.router.layer"}}});
+constexpr auto granitemoe_tensors = [] {
+    auto out = mixtral_tensors;
+    out.front().hugging_face = "model.layers.{i}.block_sparse_moe.router.layer";
+    return out;
+}();
 
 constexpr std::array<SettingName, 4> moe_settings{{
     {"expert_count", "num_experts"},
@@ -284,11 +249,11 @@ std::span<const Architecture> llama() {
     static constexpr std::array<Architecture, 19> kinds{{
         {"ernie4_5",
          [](Draft &draft) { build(draft, {.interleaved = true}); },
-         {"ernie4_5", tensors, {}, all_biases},
+         {"ernie4_5", {}, {}, all_biases},
          "model"},
         {"granite",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
-         {"granite", tensors, granite_settings, biases},
+         {"granite", {}, granite_settings, biases},
          "model"},
         {"granitemoe",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true, .mixture = &granitemoe}); },
@@ -296,7 +261,7 @@ std::span<const Architecture> llama() {
          "model"},
         {"llama",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
-         {.architecture = "llama", .tensors = tensors, .divided_frequencies = true},
+         {.architecture = "llama", .divided_frequencies = true},
          "model"},
         {"mistral", [](Draft &draft) { build(draft, {}); }, {}, "model"},
         {"mixtral",
@@ -309,7 +274,7 @@ std::span<const Architecture> llama() {
          "model"},
         {"olmoe",
          [](Draft &draft) { build(draft, {.normed_whole = true, .mixture = &olmoe}); },
-         {"olmoe", moe_tensors, moe_settings},
+         {"olmoe", {}, moe_settings},
          "model"},
         {"phi3",
          [](Draft &draft) {
@@ -317,7 +282,7 @@ std::span<const Architecture> llama() {
          },
          {"phi3", fused_tensors, phi3_settings},
          "model"},
-        {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2", tensors}, "model"},
+        {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2"}, "model"},
         {.model_type = "qwen2_5_vl", .build = nullptr, .of_texts = "qwen2_5_vl_text", .flat = true, .tied = by_either},
         {"qwen2_5_vl_text",
          [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf ? axes : sections}); },
@@ -326,28 +291,28 @@ std::span<const Architecture> llama() {
          of_texts},
         {"qwen2_moe",
          [](Draft &draft) { build(draft, {.alternating = true, .mixture = &qwen2_moe}); },
-         {"qwen2moe", moe_tensors, moe_settings, qkv_biases},
+         {"qwen2moe", {}, moe_settings, qkv_biases},
          "model"},
         {.model_type = "qwen2_vl", .build = nullptr, .of_texts = "qwen2_vl_text", .flat = true, .tied = by_either},
         {"qwen2_vl_text",
          [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf ? axes : sections}); },
-         {"qwen2vl", tensors},
+         {"qwen2vl"},
          "model",
          of_texts},
-        {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, {"qwen3", tensors}, "model"},
+        {"qwen3", [](Draft &draft) { build(draft, {.normed_heads = true}); }, {"qwen3"}, "model"},
         {"qwen3_moe",
          [](Draft &draft) { build(draft, {.normed_heads = true, .mixture = &qwen3_moe}); },
-         {"qwen3moe", moe_tensors, moe_settings},
+         {"qwen3moe", {}, moe_settings},
          "model"},
         {.model_type = "qwen3_vl", .build = nullptr, .of_texts = "qwen3_vl_text", .tied = by_whole},
         {"qwen3_vl_text",
          [](Draft &draft) { build(draft, {.normed_heads = true, .rotary = axes}); },
-         {"qwen3vl", tensors},
+         {"qwen3vl"},
          "model",
          of_texts},
         {"smollm3",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
-         {"smollm3", tensors, {}, biases},
+         {"smollm3", {}, {}, biases},
          "model"},
     }};
     return kinds;

@@ -206,17 +206,7 @@ void build(Draft &draft, const Kind &kind) {
     decoder.add_outputs(norm("model.norm", x, 1), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 25> tensors{{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
-    {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
-    {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
-    {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
-    {"blk.{i}.attn_q_norm", "model.layers.{i}.self_attn.q_norm"},
-    {"blk.{i}.attn_k_norm", "model.layers.{i}.self_attn.k_norm"},
-    {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
+constexpr std::array<TensorName, 11> tensors{{
     {"blk.{i}.attn_qkv", "model.layers.{i}.linear_attn.in_proj_qkv"},
     {"blk.{i}.attn_gate", "model.layers.{i}.linear_attn.in_proj_z"},
     {"blk.{i}.ssm_alpha", "model.layers.{i}.linear_attn.in_proj_a"},
@@ -228,25 +218,7 @@ constexpr std::array<TensorName, 25> tensors{{
     {"blk.{i}.ssm_out", "model.layers.{i}.linear_attn.out_proj"},
     {"blk.{i}", "model.layers.{i}.linear_attn"}, // ssm_a, which has no other part
     {"blk.{i}.post_attention_norm", "model.layers.{i}.post_attention_layernorm"},
-    {"blk.{i}.ffn_gate", "model.layers.{i}.mlp.gate_proj"},
-    {"blk.{i}.ffn_up", "model.layers.{i}.mlp.up_proj"},
-    {"blk.{i}.ffn_down", "model.layers.{i}.mlp.down_proj"},
-    {"blk.{i}.ffn_gate_inp", "model.layers.{i}.mlp.gate"},
 }};
-constexpr std::array<TensorName, 7> of_experts{{
-    {"blk.{i}.ffn_gate_exps", "model.layers.{i}.mlp.experts.gate_proj"},
-    {"blk.{i}.ffn_up_exps", "model.layers.{i}.mlp.experts.up_proj"},
-    {"blk.{i}.ffn_down_exps", "model.layers.{i}.mlp.experts.down_proj"},
-    {"blk.{i}.ffn_gate_inp_shexp", "model.layers.{i}.mlp.shared_expert_gate"},
-    {"blk.{i}.ffn_gate_shexp", "model.layers.{i}.mlp.shared_expert.gate_proj"},
-    {"blk.{i}.ffn_up_shexp", "model.layers.{i}.mlp.shared_expert.up_proj"},
-    {"blk.{i}.ffn_down_shexp", "model.layers.{i}.mlp.shared_expert.down_proj"},
-}};
-constexpr auto all_tensors = [] {
-    std::array<TensorName, tensors.size() + of_experts.size()> out{};
-    std::ranges::copy(of_experts, std::ranges::copy(tensors, out.begin()).out);
-    return out;
-}();
 constexpr std::array<SettingName, 11> settings{{
     {"expert_count", "num_experts"},
     {"expert_feed_forward_length", "moe_intermediate_size"},
@@ -277,17 +249,17 @@ std::span<const Architecture> qwen3_next() {
         {.model_type = "qwen3_5_moe", .build = nullptr, .of_texts = "qwen3_5_moe_text"},
         {"qwen3_5_moe_text",
          [](Draft &draft) { build(draft, {.tiled_in_gguf = true, .mixture = &routed}); },
-         {"qwen35moe", all_tensors, settings},
+         {"qwen35moe", tensors, settings},
          "model",
          renamed},
         {"qwen3_5_text",
          [](Draft &draft) { build(draft, {.tiled_in_gguf = true}); },
-         {"qwen35", all_tensors, settings},
+         {"qwen35", tensors, settings},
          "model",
          renamed},
         {"qwen3_next",
          [](Draft &draft) { build(draft, {.interleaved = true, .mixture = &routed}); },
-         {"qwen3next", all_tensors, settings},
+         {"qwen3next", tensors, settings},
          "model"},
     }};
     return kinds;
