@@ -58,7 +58,10 @@ Nearest nearest(const Config &config) {
                 --found.others;
             else if (!setting.is_null() && !ConfigKeys::is_harmless_anywhere(setting.key()))
                 found.without.emplace_back(setting.key());
-        const auto rank = [](const Nearest &n) { return std::pair(n.without.size(), n.others); };
+        const std::string name = config.text("model_type"); // "roberta" rather than "bert" for roberta-prelayernorm
+        const auto rank = [&](const Nearest &n) {
+            return std::tuple(n.without.size(), !name.starts_with(n.model_type), n.others);
+        };
         if (!best || rank(found) < rank(*best)) best = std::move(found);
     }
     return *best;

@@ -35,6 +35,11 @@ bool GraphWriter::takes(std::string_view input) const {
     return std::ranges::any_of(*members, [&](const Json::Member &member) { return member.key == input; });
 }
 
+GraphWriter::Tensor GraphWriter::output_named(std::string_view name) const {
+    const auto found = std::ranges::find(*outputs_.members(), name, &Json::Member::key);
+    return found == outputs_.members()->end() || found->value.text() == nullptr ? "" : *found->value.text();
+}
+
 bool GraphWriter::names(std::string_view weight) const {
     return named_.contains(weight) || named_.contains(weight.substr(0, weight.rfind('.')));
 }
@@ -43,7 +48,8 @@ void GraphWriter::replace(JsonView graph) {
     graph.allow_keys({"inputs", "layers", "outputs"});
     inputs_ = json_of(graph.at("inputs")), layers_ = json_of(graph.at("layers"));
     outputs_ = json_of(graph.at("outputs"));
-    (void)graph.at("inputs").members(); // throws if it is not an object
+    for (const char *object : {"inputs", "outputs"}) (void)graph.at(object).members(); // throws unless it is one
+    (void)graph.at("layers").items();
 }
 
 GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type,

@@ -52,8 +52,9 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     std::string model_type = whole.text("model_type");
     const std::optional<Description> found = description_of(model_type, described);
     const Description *description = found ? &*found : nullptr;
-    (void)architecture_of(model_type, whole, description); // before anything else: such a model may have other files, too
-    Quantization quantization = Quantization::of(whole);
+    (void)architecture_of(model_type, whole,
+                          description); // before anything else: such a model may have other files, too
+    Quantization quantization = Quantization::of(whole, description);
     std::optional<bool> tie_words;
     const Config config = description != nullptr ? whole : part_for_texts(whole, model_type, tie_words);
     config.ignore({"quantization_config"});
@@ -84,9 +85,14 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     draft.description = description;
     draft.spare = quantization.zero_biases(weights);
     if (of_whole.see != nullptr && says_of_images(folder)) of_whole.see(draft, whole);
-    auto model = assemble(draft, model_type, folder);
-    if (description != nullptr)
-        model->notes.push_back("its layers are as " + found->file.string() + " describes them");
+    std::shared_ptr<model::Model> model;
+    try {
+        model = assemble(draft, model_type, folder);
+    } catch (const Error &e) {
+        if (description == nullptr) throw;
+        throw Error(e.code(), std::string(e.what()) + "; " + found->file.string() + " describes this type");
+    }
+    if (description != nullptr) model->notes.push_back("its layers are as " + found->file.string() + " describes them");
     model->adapted = !adapters.empty();
     for (const std::string &note : {quantization.note(), merged.note})
         if (!note.empty()) model->notes.push_back(note);

@@ -258,12 +258,12 @@ std::vector<Found> find_matrices(const Method &method, const Weights &file, std:
 
 } // namespace
 
-Quantization Quantization::of(const Config &whole) {
+Quantization Quantization::of(const Config &whole, const Description *description) {
     Quantization out;
     const std::optional<Config> how = whole.object(quantization_key);
     if (!how) return out;
     const std::string method = lower(how->text("quant_method", "a method that it does not name"));
-    const Architecture &architecture = architecture_of(whole.text("model_type"), whole);
+    const Architecture &architecture = architecture_of(whole.text("model_type"), whole, description);
     if (!architecture.quantized.empty() && method == architecture.quantized) return out;
     if (architecture.transposed)
         whole.fail(quantization_key,

@@ -13,7 +13,7 @@ namespace lamina::architectures {
 class Quantization {
   public:
     // Of a whole config.json. Throws Error(input) for a method, or a setting of it, that is not understood.
-    static Quantization of(const Config &whole);
+    static Quantization of(const Config &whole, const Description *description = nullptr);
 
     // Every matrix as one tensor MODULE.weight, made when it is first read; other tensors as they are. Which modules
     // are quantized follows from the tensors. Throws Error(input) for tensors that do not fit together.

@@ -78,3 +78,41 @@ TEST_CASE("described: what is wrong with a description is named") {
                                    "\"type\": \"linear\", \"inputs\": {},"),
                contains("lm_head"));
 }
+
+TEST_CASE("described: settings are named as config.NAME or in a comment, not by any word of the template") {
+    CHECK_THAT(refused_description("hidden_size", "the width"),
+               contains("/hidden_size: unknown key") && contains(": name it in ") && contains(file));
+    CHECK_THAT(refused_description("config.mlp_bias | default(false)", "mlp_bias | default(false)"),
+               contains("/mlp_bias: unknown key"));
+}
+
+TEST_CASE("described: weights may be parts of others, and other weights have to be read") {
+    const auto with_weights = [](const std::string &weights) {
+        return refused_description("{\"graphs\": {", "{\"weights\": " + weights + ", \"graphs\": {");
+    };
+    // All rows of a matrix, in two parts, of which no layer reads one.
+    CHECK_THAT(with_weights(R"({"half": {"of": "lm_head.weight", "rows": [0, 20]}})"), contains("lm_head"));
+    CHECK_THAT(with_weights(R"({"half": {"of": "lm_haed.weight"}})"), contains("the file has no such weight"));
+    CHECK_THAT(with_weights(R"({"half": {"of": "lm_head.weight", "rows": [0, 54]}})"), contains("/rows/1"));
+    CHECK_THAT(with_weights(R"({"half": {"of": "model.norm.weight", "transposed": true}})"),
+               contains("expected a matrix"));
+    CHECK_THAT(with_weights(R"({"half": {"of": "lm_head.weight", "columns": 3}})"), contains("'columns'"));
+
+    // The table twice over: transposed, and back.
+    const TemporaryFolder folder;
+    std::string text = replaced(text_of(example / file), "{\"graphs\": {", R"({"weights": {
+        "turned": {"of": "lm_head.weight", "transposed": true}, "whole": {"of": "turned", "transposed": true},
+        "scores": {"of": "whole", "rows": [0, 53]}}, "graphs": {)");
+    text = replaced(text, "{{ 'model.embed_tokens' if config.tie_word_embeddings else 'lm_head' }}.weight", "scores");
+    folder.write(file, replaced(text, "The shapes", "tie_word_embeddings is false. The shapes"));
+    const Runtime runtime = runtime_with(folder.path());
+    const Model loaded = runtime.load(seed_oss);
+    CHECK(compare_with_record(runtime, loaded, runtime.device("cpu"), seed_oss / "golden.safetensors").agrees());
+}
+
+TEST_CASE("described: graphs have the names that texts need, and what is not JSON is shown") {
+    CHECK_THAT(refused_description("{\"decode\": {", "{\"decoder\": {"), contains("'decoder'"));
+    CHECK_THAT(
+        refused_description("{\"eps\": {{ eps }}}},\n        {%- for part", "{\"eps\": }},\n        {%- for part"),
+        contains("\"params\": {\"eps\": }}"));
+}
