@@ -55,3 +55,16 @@ TEST_CASE("guesses: are as many as were right, with the token before them a powe
     for (int i = 0; i < 9; ++i) guesses.check(1, 1, 2);
     CHECK(guesses.count(64) == 63);
 }
+
+TEST_CASE("guesses: the first check of each size says nothing of how long others take") {
+    Guesses guesses;
+    guesses.step(1);
+    for (const size_t count : {3, 7, 15}) {
+        guesses.check(100, count, count + 1); // makes a program
+        CHECK(guesses.pay());
+        guesses.check(2, count, count + 1);
+        CHECK(guesses.pay());
+    }
+    for (int i = 0; i < 30; ++i) guesses.check(100, 15, 16);
+    CHECK_FALSE(guesses.pay());
+}
