@@ -10,7 +10,7 @@ using detail::SeenImages;
 
 namespace {
 
-Tensor image(float value) { return Tensor::of({1, 1, 2}, std::vector<float>{value, 1}); }
+Tensor picture(float value) { return Tensor::of({1, 1, 2}, std::vector<float>{value, 1}); }
 
 // Rows of two channels, which are numbered from `first`.
 Tensor rows(int64_t count, float first) {
@@ -25,11 +25,11 @@ int32_t id_of(const SeenImages::One &image, int64_t row) { return static_cast<in
 
 TEST_CASE("seen images: the same image is known, and every row of each has an id of its own") {
     SeenImages images;
-    CHECK(images.find(image(1)) == nullptr);
-    const auto one = images.add(image(1), rows(3, 10)), other = images.add(image(2), rows(2, 20));
-    CHECK(images.find(image(1)) == one);
-    CHECK(images.find(image(2)) == other);
-    CHECK(images.find(image(3)) == nullptr);
+    CHECK(images.find(picture(1)) == nullptr);
+    const auto one = images.add(picture(1), rows(3, 10)), other = images.add(picture(2), rows(2, 20));
+    CHECK(images.find(picture(1)) == one);
+    CHECK(images.find(picture(2)) == other);
+    CHECK(images.find(picture(3)) == nullptr);
     for (int64_t row = 0; row < 3; ++row) CHECK(images.row(id_of(one, row)).front() == 10 + static_cast<float>(row));
     for (int64_t row = 0; row < 2; ++row) CHECK(images.row(id_of(other, row)).front() == 20 + static_cast<float>(row));
     CHECK(images.row(-1).size() == 2);
