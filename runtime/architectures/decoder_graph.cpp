@@ -57,7 +57,8 @@ GraphWriter::Tensor DecoderGraph::target_lengths() const {
 
 GraphWriter::Tensor DecoderGraph::embedded(const std::string &module, const GraphWriter::Embedding &options) const {
     const GraphWriter::Tensor words = graph_->embedding(module, ids_, options);
-    if (!continues() || !draft_->images || !draft_->images->of_prompts()) return words;
+    const bool scaled = options.scale != 1; // models differ in whether that is for images, too
+    if (!continues() || scaled || !draft_->images || !draft_->images->of_prompts()) return words;
     const GraphWriter::Tensor rows = graph_->input("image_rows", DType::f32, "B T " + std::to_string(options.channels)),
                               mask = graph_->input("image_mask", DType::i32, "B T");
     return graph_->layer(module + ".seen", "select", {{"x", words}, {"other", rows}, {"mask", mask}});
