@@ -116,8 +116,8 @@ TEST_CASE("messages are texts, whole or in parts, by somebody") {
     CHECK_THAT(chat_refusal(R"("hello")"), contains("/messages: expected a list"));
     CHECK_THAT(chat_refusal(R"([{"content": "a"}])"), contains("/messages/0: the key 'role' is missing"));
     CHECK_THAT(chat_refusal(R"([{"role": "user", "content": 5}])"), contains("/messages/0/content: expected a text"));
-    CHECK_THAT(chat_refusal(R"([{"role": "user", "content": [{"type": "image_url"}]}])"),
-               contains("/messages/0/content/0/type: only parts of type \"text\" are supported"));
+    CHECK_THAT(chat_refusal(R"([{"role": "user", "content": [{"type": "input_audio"}]}])"),
+               contains("/messages/0/content/0/type: only parts of type \"text\" and \"image_url\" are supported"));
     CHECK_THAT(chat_refusal(R"([{"role": "user", "content": "a", "name": "Eve"}])"), contains("/messages/0/name"));
     CHECK_THAT(message_of([] {
                    (void)chat_request(R"({"model": "m", "messages": [{"role": "user", "content": "a"}],

@@ -113,7 +113,7 @@ TEST_CASE("metrics are in Prometheus's text format") {
     metrics.tokens("a\"b", {.prompt = 5, .answer = 4, .reused = 3});
     metrics.tokens("a\"b", {.prompt = 1, .answer = 3, .reused = 1});
     metrics.batch("m", 3);
-    const std::string text = metrics.text({{"lamina_models", {"Models.", 2}}});
+    const std::string text = metrics.text({{"lamina_models", {"Models.", 2}}}, {{"m", "loaded"}});
     CHECK_THAT(text, contains("# TYPE lamina_requests_total counter\n"));
     CHECK_THAT(text, contains("lamina_requests_total{path=\"/v1/embeddings\",status=\"200\"} 2\n"));
     CHECK_THAT(text, contains("lamina_request_seconds_bucket{path=\"/v1/embeddings\",le=\"0.025\"} 0\n"));
@@ -125,6 +125,7 @@ TEST_CASE("metrics are in Prometheus's text format") {
     CHECK_THAT(text, contains("lamina_reused_tokens_total{model=\"a\\\"b\"} 4\n"));
     CHECK_THAT(text, contains("lamina_generated_tokens_total{model=\"a\\\"b\"} 7\n"));
     CHECK_THAT(text, contains("# TYPE lamina_models gauge\nlamina_models 2\n"));
+    CHECK_THAT(text, contains("lamina_model_state{model=\"m\",state=\"loaded\"} 1\n"));
 }
 
 TEST_CASE("tokens that are parts of a character, and those without a chance, are told in JSON") {
