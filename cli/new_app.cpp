@@ -40,10 +40,11 @@ int new_app(const NewAppOptions &options, Output &output) {
     else
         output.print(lines);
     const std::string build = shell_word((folder / "build").string());
-    output.note("The program already works. Build it (with -DCMAKE_PREFIX_PATH=PREFIX if Lamina is installed in PREFIX, not in /usr), and give "
-                "it a\nmodel and lines on stdin:\n    cmake -S " +
-                shell_word(folder.string()) + " -B " + build + " && cmake --build " + build + "\n    echo Hello | " +
-                build + "/" + options.name + " MODEL\nlamina/lamina.h explains every function.");
+    output.note(
+        "The program already works. Build it (with -DCMAKE_PREFIX_PATH=PREFIX if Lamina is installed in PREFIX, "
+        "not in\n/usr), and give it a model and lines on stdin:\n    cmake -S " +
+        shell_word(folder.string()) + " -B " + build + " && cmake --build " + build + "\n    echo Hello | " + build +
+        "/" + options.name + " MODEL\nlamina/lamina.h explains every function.");
     return 0;
 }
 

@@ -111,9 +111,9 @@ std::string next_in_tree(const std::string &name) {
 
 std::string next_out_of_tree(const std::string &name, const fs::path &project) {
     const std::string build = shell_word((project / "build").string());
-    return "The new layer already works. Build it (with -DCMAKE_PREFIX_PATH=PREFIX if Lamina is installed in PREFIX, not in /usr), and check "
-           "it on a\n"
-           "Vulkan device:\n"
+    return "The new layer already works. Build it (with -DCMAKE_PREFIX_PATH=PREFIX if Lamina is installed in PREFIX, "
+           "not "
+           "in /usr),\nand check it on a Vulkan device:\n"
            "    cmake -S " +
            shell_word(project.string()) + " -B " + build + " && cmake --build " + build + "\n    lamina check " + name +
            " --plugin-dir " + shell_word((project / "build/lib/lamina/plugins").string()) +

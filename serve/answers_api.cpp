@@ -146,8 +146,7 @@ bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value
 
 // Images take much memory as pixels, so one request has them at a time.
 ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &chat) {
-    if (!engine.sees())
-        throw Refusal(400, "request: /messages: " + chat.model + " takes no images", "messages");
+    if (!engine.sees()) throw Refusal(400, "request: /messages: " + chat.model + " takes no images", "messages");
     const std::scoped_lock turn(images_);
     const std::vector<Image> images = read_images(chat.images);
     Session session = engine.session();

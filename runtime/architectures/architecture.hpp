@@ -106,7 +106,7 @@ struct TensorFlag {
 
 // How GGUF files have an architecture (github.com/ggml-org/llama.cpp, conversion/ and src/models/).
 struct GgufKind {
-    std::string_view architecture; // "general.architecture"; empty: not read from GGUF
+    std::string_view architecture;              // "general.architecture"; empty: not read from GGUF
     std::span<const TensorName> tensors = {};   // beside those of gguf_names.hpp, or instead
     std::span<const SettingName> settings = {}; // the same
     std::span<const TensorFlag> flags = {};

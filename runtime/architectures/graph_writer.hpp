@@ -36,7 +36,7 @@ class GraphWriter {
     void output(const std::string &name, const Tensor &tensor) { outputs_[name] = tensor; }
     [[nodiscard]] bool takes(std::string_view input) const;
     [[nodiscard]] Tensor output_named(std::string_view name) const; // empty: there is none
-    [[nodiscard]] bool names(std::string_view weight) const; // whether it is a layer's
+    [[nodiscard]] bool names(std::string_view weight) const;        // whether it is a layer's
 
     // Adds any layer. Empty inputs are left out. Weights that are not mapped are called NAME.PORT; the caller requires
     // them. The output has as many channels as the first input: set_channels() tells of others.

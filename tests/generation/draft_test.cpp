@@ -76,7 +76,7 @@ TEST_CASE("drafts: what they guess right takes no step of its own") {
     session.use_draft(on(cpu, monotonous(1)));
     const Hypothesis found = guessed();
     CHECK(found.text == std::string(300, 'a'));
-    CHECK(found.accepted > 150); // where the machine does nothing else, 280
+    CHECK(found.accepted > 150);                 // where the machine does nothing else, 280
     CHECK(found.accepted + 15 >= found.guessed); // some are beyond the end
 }
 

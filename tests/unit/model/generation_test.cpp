@@ -79,8 +79,7 @@ TEST_CASE("generation: decoder-only models leave out everything about the encode
     CHECK(model->generation->max_length == 100000);
     CHECK_THAT(
         message_of([] { (void)ModelFolder(decoder_only(R"("source_ids": "m", )")).load(); }),
-        contains(
-            "/generation: 'source_ids' needs the key 'source_lengths' beside it; other models have neither"));
+        contains("/generation: 'source_ids' needs the key 'source_lengths' beside it; other models have neither"));
     CHECK_THAT(generation_refusal("\"source_ids\": \"letters\", ", ""),
                contains("needs the key 'source_ids' beside it"));
 }
