@@ -110,6 +110,7 @@ struct Api::Writing {
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
     bool thinks = false;             // answers begin within a thought
+    std::shared_ptr<const void> images;
     AnswerForm form;
 
     // What takes an answer apart.
@@ -140,6 +141,8 @@ struct Api::Prompts {
     std::vector<std::vector<int32_t>> ids; // of the tokens of each
     bool thinks = false;                   // it has opened a thought, which the answer begins within
     size_t left_out = 0;                   // messages, for which there was no room
+    std::shared_ptr<const void> images{};  // which the session knows as long as this is there, and their memory
+    size_t image_bytes = 0;
 };
 
 bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
@@ -181,7 +184,7 @@ Api::Prompts Api::prompts_of(const Call &call, const AnswerRequest &chat) {
         thinks = false;
     }
     if (found.ids.empty()) found.ids = ids_in(model, {found.prompt}, "messages", false).front();
-    return {{std::move(found.ids)}, thinks, found.left_out};
+    return {{std::move(found.ids)}, thinks, found.left_out, std::move(found.images), found.image_bytes};
 }
 
 Engine &Api::engine_that_writes(const Call &call, const std::string &model) {
@@ -242,12 +245,13 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
     const auto writing = std::make_shared<Writing>();
     if (request.tools) writing->tools = engine.tool_format();
     writing->thinks = given.thinks;
+    writing->images = given.images;
     writing->form = form;
     writing->head = {form.chat, form.id + random_id(), request.model, std::time(nullptr)};
     if (given.left_out > 0) writing->headers["Lamina-Messages-Left-Out"] = std::to_string(given.left_out);
     writing->usage = request.stream_usage;
     writing->choices = request.choices;
-    size_t memory = options.grammar ? options.grammar->bytes() : 0;
+    size_t memory = given.image_bytes + (options.grammar ? options.grammar->bytes() : 0);
     if (options.likeliest) {
         const auto longest = static_cast<size_t>(engine.room().length);
         const size_t tokens =

@@ -62,6 +62,9 @@ Response Api::apply_template(const Call &call) {
 Response Api::tokenize_text(const Call &call) {
     const TokenizeRequest request = parsed(call.request.body, tokenize_request);
     const Engine &engine = engine_called_or_only(call, request.of.model);
+    if (!request.of.images.empty())
+        throw Refusal(400, "request: /messages: tokens of images are not counted here; expected texts alone",
+                      "messages");
     const std::string text = request.field == "messages"
                                  ? chat_prompt(engine.model(), request.of.messages, request.of.variables)
                                  : request.of.prompts.front();

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -141,6 +142,9 @@ struct ShortenedChat {
     std::string prompt;
     size_t left_out = 0;      // messages
     std::vector<int32_t> ids; // the prompt's tokens
+    // Its images, which the session knows as long as somebody has this, and the memory that they take there.
+    std::shared_ptr<const void> images{};
+    size_t image_bytes = 0;
 };
 
 // The same of a conversation that may have become too long: then the oldest turns are left out, as few as possible. A

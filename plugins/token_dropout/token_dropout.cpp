@@ -39,6 +39,7 @@ struct TokenDropout {
         "B=3 T=5 C=64 mask=1 ids=one +lengths",
         "B=2 T=131 C=130 mask=0 trained=0.3 +lengths ids=zeros lengths=one",
         "B=2 T=7 C=20 mask=3 +lengths lengths=zeros",
+        "B=2 T=7 C=37 mask=5 trained=0.2",
     };
 
     static void reference(const Call &call) {

@@ -143,15 +143,21 @@ Part shortened(const Model &model, const std::vector<ChatMessage> &messages, con
 ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMessage> &messages, size_t longest,
                                     size_t answer, const std::map<std::string, std::string> &variables) {
     Part part = shortened(model, messages, {}, longest, answer, variables);
-    return {std::move(part.prompt), part.last - part.first, std::move(part.tokens.ids)};
+    return {std::move(part.prompt), part.last - part.first, std::move(part.tokens.ids), {}, 0};
 }
 
 ShortenedChat shortened_chat_prompt(const Model &model, Session &session, const std::vector<ChatMessage> &messages,
                                     const std::vector<Image> &images, size_t longest, size_t answer,
                                     const std::map<std::string, std::string> &variables) {
     Part part = shortened(model, messages, images, longest, answer, variables);
-    api::see(detail::Access::state(session), part.tokens, part.images);
-    return {std::move(part.prompt), part.last - part.first, std::move(part.tokens.ids)};
+    detail::SessionState &state = detail::Access::state(session);
+    generation::expect_ids(*state.model, *state.runtime->plugins, part.tokens.ids); // before they are seen
+    api::see(state, part.tokens, part.images);
+    ShortenedChat out{std::move(part.prompt), part.last - part.first, std::move(part.tokens.ids)};
+    for (const auto &image : part.tokens.images)
+        out.image_bytes += image->given.bytes().size() + image->rows.bytes().size();
+    out.images = std::make_shared<const std::vector<detail::SeenImages::One>>(std::move(part.tokens.images));
+    return out;
 }
 
 } // namespace lamina

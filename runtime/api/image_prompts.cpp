@@ -87,7 +87,7 @@ ImagePrompt with_places(const model::Model &model, const std::string &prompt, si
 void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images) {
     for (size_t i = 0; i < images.size(); ++i) reading::expect_pixels(images[i], i);
     for (size_t i = 0; i < images.size(); ++i) {
-        const auto image = seen(session, images[i]);
+        const auto &image = prompt.images.emplace_back(seen(session, images[i]));
         const auto begin = prompt.ids.begin() + static_cast<std::ptrdiff_t>(prompt.places[i]);
         for (int64_t row = 0; row < image->tokens(); ++row) begin[row] = static_cast<int32_t>(-1 - image->first - row);
     }

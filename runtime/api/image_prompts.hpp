@@ -13,7 +13,8 @@ namespace lamina::api {
 
 struct ImagePrompt {
     std::vector<int32_t> ids;
-    std::vector<size_t> places = {}; // where the tokens of each image begin
+    std::vector<size_t> places = {};                  // where the tokens of each image begin
+    std::vector<detail::SeenImages::One> images = {}; // once they are seen
 };
 
 // The tokens of a prompt that has a mark for each of so many images; in their places stand as many tokens as an image

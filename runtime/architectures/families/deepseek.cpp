@@ -178,7 +178,7 @@ std::vector<bool> layers_with_experts(const Draft &draft, int64_t layers) {
         return out;
     }
     const char *const key = "mlp_layer_types";
-    out[0] = false;
+    if (!out.empty()) out[0] = false;
     if (!config.find(key)) return out;
     const std::vector<std::string> types = config.texts(key);
     if (types.size() < out.size())

@@ -34,8 +34,18 @@ void on_message(j_common_ptr file, int level) {
     if (level < 0 && (file->err->msg_code == JWRN_JPEG_EOF || file->err->msg_code == JWRN_HIT_MARKER)) on_error(file);
 }
 
+// A file may have any number of scans, of a few bytes each, and each goes through the whole image.
+void on_progress(j_common_ptr file) {
+    constexpr int most_scans = 100; // ten, as programs write them
+    if (reinterpret_cast<j_decompress_ptr>(file)->input_scan_number <= most_scans) return;
+    JpegErrors &errors = errors_of(file);
+    std::snprintf(errors.why.data(), errors.why.size(), "it has more than %d scans", most_scans);
+    longjmp(errors.out, 1);
+}
+
 struct Jpeg {
     JpegErrors errors;
+    jpeg_progress_mgr progress{};
     jpeg_decompress_struct file{};
     Jpeg() {
         file.err = jpeg_std_error(&errors.base);
@@ -61,6 +71,8 @@ bool read_head(Jpeg &jpeg, std::span<const std::byte> bytes) {
 
 bool read_rows(Jpeg &jpeg, uint8_t *to, size_t row_bytes) {
     if (setjmp(jpeg.errors.out) != 0) return false;
+    jpeg.progress.progress_monitor = on_progress;
+    jpeg.file.progress = &jpeg.progress;
     (void)jpeg_start_decompress(&jpeg.file);
     while (jpeg.file.output_scanline < jpeg.file.output_height) {
         JSAMPROW row = to + jpeg.file.output_scanline * row_bytes;

@@ -48,6 +48,7 @@ struct Png {
 bool read_head(const Png &file) {
     if (setjmp(png_jmpbuf(file.png)) != 0) return false;
     png_set_user_limits(file.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_chunk_cache_max(file.png, 1); // texts, of which a file may have gigabytes, compressed: none is kept
     png_read_info(file.png, file.info);
     png_set_expand(file.png); // palettes, fewer than 8 bits, and colours that are transparent
     png_set_strip_16(file.png);
