@@ -110,17 +110,27 @@ void Models::ask(std::string_view name, bool load) {
     for (auto job = jobs_.rbegin(); job != jobs_.rend(); ++job) // the last word counts
         if (job->entry == &entry) {
             if (job->load == load) return;
-            break;
+            jobs_.push_back({&entry, load});
+            ++entry.pending;
+            return;
         }
+    if (running_.entry == &entry && running_.load == load) return;
     jobs_.push_back({&entry, load});
     ++entry.pending;
     changed_.notify_all();
 }
 
-bool Models::wait(std::string_view name, std::chrono::steady_clock::time_point until) {
-    const Entry &entry = entry_called(name);
+std::optional<std::shared_ptr<Engine>> Models::wait(std::string_view name,
+                                                    std::chrono::steady_clock::time_point until) {
+    Entry &entry = entry_called(name);
     std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, until, [&] { return entry.pending == 0; });
+    ++entry.waiting;
+    const bool over = changed_.wait_until(lock, until, [&] { return entry.engine != nullptr || entry.pending == 0; });
+    std::optional<std::shared_ptr<Engine>> out;
+    if (over) out = entry.engine;
+    --entry.waiting;
+    changed_.notify_all();
+    return out;
 }
 
 void Models::run() {
@@ -132,11 +142,15 @@ void Models::run() {
             if (ending_) return;
             job = jobs_.front();
             jobs_.pop_front();
+            running_ = job;
         }
         job.load ? do_load(*job.entry) : do_unload(*job.entry);
-        const std::scoped_lock lock(mutex_);
+        std::unique_lock lock(mutex_);
+        running_ = {};
         --job.entry->pending;
         changed_.notify_all();
+        // Whoever has waited for the model takes it before the next one may need its place.
+        changed_.wait_for(lock, std::chrono::seconds(1), [&] { return ending_ || job.entry->waiting == 0; });
     }
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -65,8 +66,9 @@ class Models {
     // memory is not free. One with adapters is loaded after its parent, and unloaded before. Both throw Refusal (404).
     void load(std::string_view name);
     void unload(std::string_view name);
-    // Waits for the end of what is under way or asked for, but not beyond `until`. Returns whether it has come.
-    bool wait(std::string_view name, std::chrono::steady_clock::time_point until);
+    // Waits until the model is loaded, or what is under way or asked for has ended, but not beyond `until`: then
+    // nothing is returned. Null: it is not loaded.
+    std::optional<std::shared_ptr<Engine>> wait(std::string_view name, std::chrono::steady_clock::time_point until);
 
   private:
     struct Entry {
@@ -76,10 +78,11 @@ class Models {
         std::shared_ptr<Engine> engine{};
         uint64_t used = 0;  // the larger, the later
         size_t pending = 0; // jobs
+        size_t waiting = 0; // threads in wait()
     };
     struct Job {
-        Entry *entry;
-        bool load;
+        Entry *entry = nullptr;
+        bool load = false;
     };
 
     [[nodiscard]] Entry &entry_called(std::string_view name) const;
@@ -99,6 +102,7 @@ class Models {
     mutable std::deque<Entry> entries_; // their models never change
     uint64_t uses_ = 0;
     std::deque<Job> jobs_;
+    Job running_;
     bool ending_ = false;
     std::thread thread_; // last, so that it sees all of the above
 };

@@ -12,17 +12,27 @@ std::string graph_name(const Engine &engine, const std::string &graph) {
 
 Api::Graph Api::graph_called(const Call &call, const std::string &name) {
     std::vector<std::string> names;
-    for (const Models::Listed &each : models_.list()) {
-        if (each.engine == nullptr && (name == each.model->name || name.starts_with(each.model->name + ".")))
-            (void)engine_called(call, each.model->name);
+    const auto find = [&]() -> std::optional<Graph> {
+        names.clear();
+        for (const std::shared_ptr<Engine> &engine : models_.loaded())
+            for (const auto &[graph, contents] : engine->contents().graphs) {
+                names.push_back(graph_name(*engine, graph));
+                if (names.back() != name) continue;
+                call.use->engine = engine;
+                return Graph{engine.get(), graph, &contents};
+            }
+        return std::nullopt;
+    };
+    if (const auto found = find()) return *found;
+    std::string unloaded; // the longest name of a model that it may be of; nobody holds another one meanwhile
+    for (const Models::Listed &each : models_.list())
+        if (each.engine == nullptr && (name == each.model->name || name.starts_with(each.model->name + ".")) &&
+            each.model->name.size() > unloaded.size())
+            unloaded = each.model->name;
+    if (!unloaded.empty()) {
+        (void)engine_called(call, unloaded);
+        if (const auto found = find()) return *found;
     }
-    for (const std::shared_ptr<Engine> &engine : models_.loaded())
-        for (const auto &[graph, contents] : engine->contents().graphs) {
-            names.push_back(graph_name(*engine, graph));
-            if (names.back() != name) continue;
-            call.use->engine = engine;
-            return {engine.get(), graph, &contents};
-        }
     throw Refusal(404, "there is no model '" + name + "'" + instead_of(name, names));
 }
 

@@ -65,8 +65,9 @@ std::vector<int32_t> Draft::guess(std::span<const int32_t> text, size_t most) {
         return session_->surviving_loss([&] { return write(text, most); });
     } catch (const NoAnswer &) {
         return {};
-    } catch (const Error &why) {
-        if (why.code() != ErrorCode::memory) throw;
+    } catch (const Error &why) { // texts are written without it
+        const std::string draft = session_->model->folder.string();
+        session_->runtime->notify_once("the draft " + draft + " guesses no more: " + why.what(), "draft " + draft);
         decoder_.reset();
         possible_ = false;
         return {};

@@ -68,7 +68,8 @@ Weight with_low_ranks(const Weight &matrix, const std::vector<LowRank> &changes)
 
 std::vector<Factors> factors_of(const Weight &weight) {
     std::vector<Factors> out;
-    if (weight.changed == nullptr) return out;
+    // A matrix that another adapter replaced is not the one that these would be beside.
+    if (weight.changed == nullptr || weight.changed->matrix.changed != nullptr) return out;
     const Shape &whole = weight.changed->matrix.type.shape, &shape = weight.type.shape;
     if (shape.size() != 2 || shape[1] != whole.at(1)) return out;
     const auto columns = static_cast<size_t>(whole[1]);
