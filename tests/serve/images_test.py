@@ -5,9 +5,11 @@ import base64
 import json
 import pathlib
 import shutil
+import struct
 import sys
 import tempfile
 import unittest
+import zlib
 
 from server import lamina_json, repository, server_of, talking
 
@@ -99,6 +101,25 @@ class Images(unittest.TestCase):
         self.refused([part("photo.png")] * 65, ["at most 64 images"])
         status, _, body = self.ask([{"role": "system", "content": [part("photo.png")]}])
         self.assertEqual(status, 400, body)
+
+    def test_texts_of_a_png_take_no_memory(self):
+        def chunk(kind, data):
+            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+        texts = chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(7_900_000), 9)) * 300 # 2 GB
+        png = b"".join([b"\x89PNG\r\n\x1a\n", chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)), texts,
+                        chunk(b"IDAT", zlib.compress(bytes(4))), chunk(b"IEND", b"")])
+        url = "data:image/png;base64," + base64.b64encode(png).decode()
+        content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "w3"}]
+        status, _, body = self.ask([{"role": "user", "content": content}])
+        self.assertEqual(status, 200, body)
+        memory = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text().split("VmHWM:")[1].split()[0]
+        self.assertLess(int(memory), 1_000_000) # KiB
+
+    def test_tokens_of_images_are_not_counted(self):
+        status, _, body = self.server.post("/tokenize", {"model": "llava", "messages": messages_of(expected[0])})
+        self.assertEqual(status, 400, body)
+        self.assertIn("images", body["error"]["message"])
 
     def test_props_tell_who_sees(self):
         vision = lambda model: self.server.get("/props?model=" + model)[2]["modalities"]["vision"]

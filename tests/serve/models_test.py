@@ -181,6 +181,21 @@ class OnDemand(unittest.TestCase):
             self.assertEqual(server.post("/v1/completions", {**completion, "model": "mine"})[0], 200)
 
 
+    def test_of_one_place_serves_whoever_waits(self):
+        with Server(lamina, [talker, f"mine={other}"], "--models-max", 1) as server:
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                asked = [pool.submit(server.post, "/v1/completions", {**completion, "model": name})
+                         for name in ["mine", "talker"] * 4]
+                self.assertEqual([each.result()[0] for each in asked], [200] * 8)
+            inputs = {"inputs": []} # refused, but only when the model is there, in the place of the other
+            for name in ("mine", "talker"):
+                status, _, found = server.post(f"/v2/models/{name}.decode/infer" , inputs)
+                if status == 404:
+                    status, _, found = server.post(f"/v2/models/{name}/infer", inputs)
+                self.assertEqual(status, 400, found)
+                self.assertEqual(status_of(server, name)["value"], "loaded")
+
+
 class Log(unittest.TestCase):
     def test_has_a_line_for_each_request(self):
         log, rotated = here / "requests", here / "requests.1"
