@@ -37,13 +37,15 @@ TEST_CASE("attention multiplies every query with every key and value; a cache ta
     const Cost whole = plan::cost_of(call_of("attention", types, heads));
     CHECK(whole.operations == 4 * 3 * 3 * 32);
     CHECK(whole.bytes == 3 * (3 * 32 * 4)); // the keys are the values, too
+    types.in["v"] = types.in["k"];
+    CHECK(plan::cost_of(call_of("attention", types, heads)).bytes == 4 * (3 * 32 * 4));
     types.in["position"] = {DType::i32, {1}};
     types.state["key_cache"] = types.state["value_cache"] = {DType::f32, {1, 100, 32}};
     const abi::LayerCall cached = call_of("attention", types, heads);
     CHECK(plan::cost_of(cached).operations == 4 * 3 * 100 * 32);
-    CHECK(plan::cost_of(cached).bytes == whole.bytes + 4 + 2 * (100 * 32 * 4));
+    CHECK(plan::cost_of(cached).bytes == 4 * (3 * 32 * 4) + 4 + 2 * (100 * 32 * 4));
     CHECK(plan::cost_without_states(cached).operations == 0);
-    CHECK(plan::cost_without_states(cached).bytes == whole.bytes + 4);
+    CHECK(plan::cost_without_states(cached).bytes == 4 * (3 * 32 * 4) + 4);
 }
 
 TEST_CASE("of a table, only the rows that are looked up count") {

@@ -192,7 +192,7 @@ TEST_CASE("states have the requested capacity, and are absent without one or wit
     test.shapes.inputs["position"] = {DType::i32, {2}};
     for (const char *name : {"attention", "elsewhere"}) {
         test.graph().nodes.push_back(node(name, "attention", "norm"));
-        test.graph().nodes.back().inputs["k"] = "norm";
+        for (const char *port : {"k", "v"}) test.graph().nodes.back().inputs[port] = "norm";
         test.graph().nodes.back().params["heads"] = 2.0;
         test.graph().outputs[name] = name;
     }
