@@ -26,6 +26,14 @@ bool by_softmax(const Draft &draft) {
     return draft.config.reads("topk_method");
 }
 
+// All of these channels are turned: with fewer, transformers takes the frequencies for another number of them.
+Rotary rotary_of(const Draft &draft, int64_t turned) {
+    Rotary out = rotary(draft, turned, {.part = 1, .scales_scores = true});
+    if (static_cast<int64_t>(out.frequencies.size()) * 2 != turned)
+        draft.config.fail("rope_parameters", "partial_rotary_factor: only 1 is supported for this model_type");
+    return out;
+}
+
 // Attention whose keys and values are all made from one row of each token, of `rank` channels, and from a rotated key
 // of `turned` channels, which all heads share. The matrices that would make them, K and V of each head, are absorbed
 // into its queries and into what it attends to: q (K c) = (Kᵀ q) c. So attention has one head of keys, which are also
@@ -38,7 +46,7 @@ class LatentAttention {
           rank_(draft.config.positive("kv_lora_rank")), turned_(draft.config.positive("qk_rope_head_dim")),
           plain_(plain_channels(draft, turned_)), value_dim_(draft.config.positive("v_head_dim")),
           biased_(draft.config.flag("attention_bias")), eps_(draft.gguf ? eps : 1e-6),
-          positions_(rotary(draft, turned_, {.scales_scores = true})),
+          positions_(rotary_of(draft, turned_)),
           rotary_(draft, "model.rotary.frequencies", positions_, is_interleaved(draft.config)) {
         const Config &config = draft.config;
         if (draft.gguf) {
