@@ -55,6 +55,8 @@ struct ActivationLayer {
         "B=1 T=5 activation=none x=infinite",
         "B=2 T=301 activation=none factor=-0.3 x=large",
         "B=1 T=259 activation=gelu_tanh factor=3 +times",
+        "B=1 T=9 activation=silu x=infinite",
+        "B=1 T=9 activation=gelu_tanh x=infinite",
     };
 
     static void reference(const Call &call) {

@@ -72,6 +72,8 @@ HWY_INLINE Floats half_erfc(Floats x) {
     return hn::Mul(hn::Mul(hn::Mul(polynomial, t), set(0.5F)), hn::Exp(floats, hn::Neg(hn::Mul(z, z))));
 }
 
+// Below this, gates leave nothing of a value, and of -infinity they would leave what is no number.
+HWY_INLINE Floats near(Floats v) { return hn::Max(v, set(-1000)); }
 HWY_INLINE Floats relu(Floats v) { return hn::Max(v, hn::Zero(floats)); }
 HWY_INLINE Floats gelu(Floats v) {
     // Far from zero the second factor is 0, and infinity times 0 would be NaN.
@@ -81,11 +83,11 @@ HWY_INLINE Floats gelu(Floats v) {
 HWY_INLINE Floats gelu_tanh(Floats v) {
     const Floats cubic = hn::MulAdd(hn::Mul(hn::Mul(v, v), v), set(0.044715F), v);
     const Floats tanh = hn::Tanh(floats, hn::Mul(cubic, set(std::sqrt(2 / std::numbers::pi_v<float>))));
-    return hn::Mul(hn::Mul(v, set(0.5F)), hn::Add(set(1), tanh));
+    return hn::Mul(hn::Mul(near(v), set(0.5F)), hn::Add(set(1), tanh));
 }
 // v / (1 + exp(-factor * v)). exp() must not overflow; what is left of v / exp(87) is nothing.
 HWY_INLINE Floats swish(Floats v, float factor) {
-    return hn::Div(v, hn::Add(set(1), hn::Exp(floats, hn::Min(hn::Mul(v, set(-factor)), set(87)))));
+    return hn::Div(near(v), hn::Add(set(1), hn::Exp(floats, hn::Min(hn::Mul(v, set(-factor)), set(87)))));
 }
 HWY_INLINE Floats sigmoid(Floats v) {
     return hn::Div(set(1), hn::Add(set(1), hn::Exp(floats, hn::Min(hn::Neg(v), set(87)))));

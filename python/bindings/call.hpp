@@ -7,6 +7,7 @@
 #include <lamina/lamina.hpp>
 
 #include <atomic>
+#include <type_traits>
 
 namespace lamina::python {
 
@@ -49,9 +50,14 @@ template <class Work> auto unlocked(const Work &work) {
         return work();
     };
     try {
-        auto result = call();
-        log_messages();
-        return result;
+        if constexpr (std::is_void_v<decltype(work())>) {
+            call();
+            log_messages();
+        } else {
+            auto result = call();
+            log_messages();
+            return result;
+        }
     } catch (...) {
         log_messages(); // which may say more about the error
         throw;
