@@ -35,12 +35,24 @@ std::string without_label(const std::string &message) {
     return printable(end == std::string::npos ? message : message.substr(end + 2));
 }
 
+// What stands in the line before an offset, of which the end is enough: whoever made the text may be the only one who
+// has seen it.
+std::string end_of_line(std::string_view text, size_t offset) {
+    constexpr size_t enough = 60;
+    text = text.substr(0, offset);
+    text.remove_prefix(text.rfind('\n') + 1); // npos + 1 is 0
+    size_t begin = text.size() - std::min(text.size(), enough);
+    while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0u) == 0x80)
+        ++begin; // whole characters
+    return std::string(text.substr(begin));
+}
+
 } // namespace
 
 // Takes the events of nlohmann's parser.
 class JsonText::Builder {
   public:
-    explicit Builder(JsonText &out) : out_(out) {}
+    Builder(JsonText &out, std::string_view text) : out_(out), text_(text) {}
 
     bool null() { return add(Kind::null, "null"); }
     bool boolean(bool value) { return add(Kind::boolean, value ? "true" : "false"); }
@@ -64,8 +76,10 @@ class JsonText::Builder {
         open_.pop_back();
         return true;
     }
-    bool parse_error(size_t, const std::string &, const nlohmann::json::exception &error) {
-        refuse(out_.file_, "", "not JSON: " + without_label(error.what()));
+    bool parse_error(size_t offset, const std::string &, const nlohmann::json::exception &error) {
+        const std::string why = without_label(error.what()), line = end_of_line(text_, offset);
+        const bool shows = why.starts_with("parse error") && !line.empty();
+        refuse(out_.file_, "", "not JSON: " + why + (shows ? ", in " + in_quotes(line) : ""));
     }
 
   private:
@@ -112,6 +126,7 @@ class JsonText::Builder {
     }
 
     JsonText &out_;
+    std::string_view text_;
     std::vector<Container> open_;
     std::string_view key_; // of the next value
 };
@@ -146,7 +161,7 @@ JsonText::JsonText(std::string_view text, std::string file) : file_(std::move(fi
     try {
         strings_.reserve(text.size()); // no string or number is longer than what it is written as
         nodes_.reserve(most_values(text));
-        Builder builder(*this);
+        Builder builder(*this, text);
         nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
     } catch (const std::bad_alloc &) {
         throw Error(ErrorCode::memory, file_ + ": does not fit into memory");

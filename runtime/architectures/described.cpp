@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 
 namespace lamina::architectures {
 namespace {
@@ -50,21 +49,6 @@ bool names_setting(std::string_view text, const std::string &comments, std::stri
     for (const std::string_view before : {"config.", "config['", "config[\"", "config.get('", "config.get(\""})
         if (mentions(text, key, before)) return true;
     return mentions(comments, key);
-}
-
-// The text as JSON. An error shows the line, which nobody else can see.
-JsonText parsed(const std::string &text, const std::string &name) {
-    try {
-        return JsonText(text, name);
-    } catch (const Error &e) {
-        const std::string why = e.what(), word = "line ";
-        const size_t at = why.find(word);
-        if (at == std::string::npos) throw;
-        size_t begin = 0;
-        for (int line = std::atoi(why.c_str() + at + word.size()); line > 1 && begin != std::string::npos; --line)
-            begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
-        throw Error(e.code(), why + ": " + in_quotes(text.substr(begin, text.find('\n', begin) - begin)));
-    }
 }
 
 // {"NAME": {"of": WEIGHT, "transposed": true, "rows": [2, 48]}}: weights that are parts of others.
@@ -137,7 +121,7 @@ void build(Draft &draft) {
     variables.variables = {{"config", config.view().written()}, {"weights", shapes_of(draft.weights)}};
     if (mentions(description.text, "rope")) variables.variables["rope"] = rope_of(draft).in_one_line();
     const std::string made = ChatTemplate::parse(description.text, file).render({}, variables);
-    const JsonText json = parsed(made, file + ", as written for this model");
+    const JsonText json(made, file + ", as written for this model");
     const JsonView root = json.root();
     root.allow_keys({"graphs", "longest", "unused", "weights"});
     if (root.has("weights")) add_parts(draft, root.at("weights"));

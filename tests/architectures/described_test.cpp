@@ -113,7 +113,7 @@ TEST_CASE("described: graphs have the names that texts need, and what is not JSO
     CHECK_THAT(refused_description("{\"decode\": {", "{\"decoder\": {"), contains("'decoder'"));
     CHECK_THAT(
         refused_description("{\"eps\": {{ eps }}}},\n        {%- for part", "{\"eps\": }},\n        {%- for part"),
-        contains("\"params\": {\"eps\": }}"));
+        contains("\"params\": {\"eps\": }'"));
 }
 
 TEST_CASE("described: what sentence-transformers makes of hidden states needs them") {

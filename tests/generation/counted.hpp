@@ -19,8 +19,8 @@ namespace test {
 // A model whose texts never end by themselves, and what its programs compute.
 class Counted {
   public:
-    Counted() {
-        const lamina::Model loaded = runtime().load(letters());
+    explicit Counted(const Letters &how = {}) {
+        const lamina::Model loaded = runtime().load(letters(how));
         lamina::SessionOptions options;
         options.profile = [this](const lamina::GraphTimes &times) {
             ++runs_;

@@ -70,15 +70,13 @@ TEST_CASE("drafts: texts are the same with and without, whatever the draft guess
 
 TEST_CASE("drafts: what they guess right takes no step of its own") {
     const Device cpu = runtime().device("cpu");
-    Session session = on(cpu, monotonous(24));
+    Session session = on(cpu, monotonous(64)); // whose steps take longer than what else the machine may do meanwhile
     const auto guessed = [&] { return session.hypotheses({"lamina"}, of_length(300)).front().front(); };
     CHECK(guessed().guessed == 0);
     session.use_draft(on(cpu, monotonous(1)));
-    Hypothesis found = guessed();
-    // 280, where the machine does nothing else; else guesses may seem not to pay.
-    for (int i = 0; i < 4 && found.accepted <= 100; ++i) found = guessed();
+    const Hypothesis found = guessed();
     CHECK(found.text == std::string(300, 'a'));
-    CHECK(found.accepted > 100);
+    CHECK(found.accepted > 150);                 // where the machine does nothing else, 280
     CHECK(found.accepted + 15 >= found.guessed); // some are beyond the end
 }
 

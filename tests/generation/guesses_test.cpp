@@ -7,7 +7,6 @@
 
 #include <lamina/batch.hpp>
 
-#include <algorithm>
 #include <string>
 
 using namespace lamina;
@@ -49,18 +48,14 @@ TEST_CASE("guesses: texts are the same with and without, however they are chosen
 }
 
 TEST_CASE("guesses: a text that repeats itself takes fewer steps") {
-    Counted model;
+    Counted model({.layers = 64}); // whose steps take longer than what else the machine may do meanwhile
     GenerateOptions options = test::of_length(400);
     options.biases[2] = 1e3; // "aaaaa"
     const auto steps = [&](size_t ahead) {
         return model.runs([&] { (void)model.session().generate({"lamina"}, guessing(options, ahead)); });
     };
     CHECK(steps(0) >= 400);
-    // 50 and a few, where the machine does nothing else. Guesses are made as long as they pay, which it may have no
-    // time to show.
-    size_t fewest = 400;
-    for (int i = 0; i < 5 && fewest >= 300; ++i) fewest = std::min(fewest, static_cast<size_t>(steps(7)));
-    CHECK(fewest < 300);
+    CHECK(steps(7) < 200); // 50 and a few, where the machine does nothing else: guesses are made as long as they pay
 }
 
 TEST_CASE("guesses: a batch guesses for a text that is alone, and others may join it at any time") {

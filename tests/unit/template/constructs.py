@@ -138,4 +138,11 @@ CONSTRUCTS = [
     "{{ none | selectattr('x') | list }} {{ '' | select | list }}", "{{ 5 | select | list }}", "{% for m in none | selectattr('x', 'eq', 1) %}x{% else %}none{% endfor %}",
     # ---- Broken templates ----
     "{{ 'a }}", "{{ a", "{% if true %}", "{% endif %}", "{% for x in %}{% endfor %}", "{{ }}", "{% %}", "{{ 1 + }}", "{{ (1 }}", "{{ 1) }}", "{{ [1, 2 }}", "{{ {'a' 1} }}", "{# never ends", "{% raw %}{{ x }}", "{% nope %}", "{{ a b }}", "{% if true %}{% endfor %}", "{% set 5 = 1 %}", "{% else %}", "{% for x in [1] %}{% elif x %}{% endfor %}", "{{ a..b }}", "{{ a.'b' }}", "{% macro f(a=1, b) %}{% endmacro %}", "{{ f(a=1, 2) }}", "{{ 'x' | }}", "{{ 1 is }}", "{{ ? }}", "{{ a = 1 }}", "{{ '\\x4' }}", "{{ not }}", "{{ 1 if }}", "{% if %}{% endif %}", "{{ [1 2] }}", "{{ {1, 2} }}", "{{ x[ }}", "{% set x %}", "{{ 'a' in }}",
+    # ---- Together, as templates have them ----
+    "{% for m in messages | selectattr('role', 'ne', 'system') %}{{ loop.index0 }}{{ m.role }}{{ ',' if not loop.last }}{% endfor %}",
+    "{% set ns = namespace(last=none) %}{% for m in messages[::-1] if m.role == 'user' and ns.last is none %}{% set ns.last = m.content %}{% endfor %}[{{ ns.last }}]",
+    "{% macro tag(name, value='') %}<{{ name }}>{{ value | string | trim }}</{{ name }}>{% endmacro %}{{ tag('a', n) }}{{ tag(name='b') }}",
+    "{% for key, value in messages[2].tool_calls[0].arguments.items() %}{{ key }}={{ value | tojson }};{% endfor %}",
+    "{{ ' x ' | trim | replace('x', 'y') | upper ~ ('z' | indent(2, true)) }}{{ lines.split('\\n')[-1].lstrip('b') }}",
+    "{% filter upper | trim %} {{ word }}{% if flag %}no{% else %} yes{% endif %} {% endfilter %}",
 ]
