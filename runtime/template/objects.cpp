@@ -43,16 +43,28 @@ Value MacroObject::call(Run &run, const Arguments &arguments) {
     }));
 }
 
+bool LoopObject::has(size_t index) {
+    if (!chosen_) return index < all_.size();
+    for (; found_.size() <= index && asked_ < all_.size(); ++asked_)
+        if (chosen_(all_[asked_])) found_.push_back(all_[asked_]);
+    return index < found_.size();
+}
+
+bool LoopObject::go_to(size_t index) {
+    if (!has(index)) return false;
+    index_ = index;
+    return true;
+}
+
 std::optional<Value> LoopObject::attribute(Run &run, std::string_view name) {
-    const size_t size = items_.size();
     const auto number = [](size_t value) { return Value(static_cast<int64_t>(value)); };
     if (name == "index") return number(index_ + 1);
     if (name == "index0") return number(index_);
     if (name == "first") return index_ == 0;
-    if (name == "last") return index_ + 1 == size;
-    if (name == "length") return number(size);
-    if (name == "previtem") return index_ > 0 ? items_[index_ - 1] : run.undefined("there is no previous item");
-    if (name == "nextitem") return index_ + 1 < size ? items_[index_ + 1] : run.undefined("there is no next item");
+    if (name == "last") return !has(index_ + 1);
+    if (name == "length") return (void)has(SIZE_MAX), number(chosen_ ? found_.size() : all_.size());
+    if (name == "previtem") return index_ > 0 ? at(index_ - 1) : run.undefined("there is no previous item");
+    if (name == "nextitem") return has(index_ + 1) ? at(index_ + 1) : run.undefined("there is no next item");
     return std::nullopt;
 }
 

@@ -5,8 +5,10 @@
 #include "template/syntax.hpp"
 #include "template/value.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace lamina::jinja {
 
@@ -38,15 +40,24 @@ class MacroObject final : public Object {
 // The variable `loop`.
 class LoopObject final : public Object {
   public:
-    explicit LoopObject(Items items) : items_(std::move(items)) {}
+    // `chosen` says which items the loop has; empty: all. As in Jinja, it is asked when its answer is needed, since
+    // what the loop does may change it.
+    LoopObject(Items all, std::function<bool(const Value &)> chosen)
+        : all_(std::move(all)), chosen_(std::move(chosen)) {}
     [[nodiscard]] const char *kind() const override { return "a loop"; }
     [[nodiscard]] std::optional<Value> attribute(Run &run, std::string_view name) override;
-    void go_to(size_t index) { index_ = index; }
-    [[nodiscard]] const Value &item() const { return items_[index_]; }
+    // Whether there is such an item, which is then the loop's.
+    [[nodiscard]] bool go_to(size_t index);
+    [[nodiscard]] const Value &item() const { return at(index_); }
 
   private:
-    Items items_;
-    size_t index_ = 0;
+    [[nodiscard]] bool has(size_t index);
+    [[nodiscard]] const Value &at(size_t index) const { return chosen_ ? found_[index] : all_[index]; }
+
+    Items all_;
+    std::function<bool(const Value &)> chosen_;
+    std::vector<Value> found_; // among the first `asked_`
+    size_t asked_ = 0, index_ = 0;
 };
 
 } // namespace lamina::jinja

@@ -58,36 +58,27 @@ Flow If::render(Run &run) const {
     return run.render(otherwise);
 }
 
-// The items for which the condition is true.
-Items For::chosen_items(Run &run) const {
-    const Items all = items_of(run, run.value(*items));
-    if (condition == nullptr) return all;
-    std::vector<Value> chosen;
-    run.in_scope(run.scope(), [&] {
-        for (const Value &each : all) {
-            target.assign(run, each);
-            if (run.value(*condition).truth()) chosen.push_back(each);
+Flow For::render(Run &run) const {
+    const Scope *around = run.scope();
+    std::function<bool(const Value &)> chosen;
+    if (condition != nullptr)
+        chosen = [&run, around, this](const Value &item) {
+            return run.in_scope(around, [&] {
+                target.assign(run, item);
+                return run.value(*condition).truth();
+            });
+        };
+    auto *loop = run.object<LoopObject>(items_of(run, run.value(*items)), std::move(chosen));
+    size_t rounds = 0;
+    run.in_scope(around, [&] {
+        for (; loop->go_to(rounds); ++rounds) {
+            run.scope()->variables.clear(); // variables do not carry over to the next round
+            run.set("loop", loop);
+            target.assign(run, loop->item());
+            if (run.render(body) == Flow::end_loop) return void(++rounds);
         }
     });
-    return Items(run.list(std::move(chosen)).shared_sequence());
-}
-
-bool For::render_rounds(Run &run, const Items &chosen) const {
-    auto *loop = run.object<LoopObject>(chosen);
-    for (size_t i = 0; i < chosen.size(); ++i) {
-        loop->go_to(i);
-        run.scope()->variables.clear(); // variables do not carry over to the next round
-        run.set("loop", loop);
-        target.assign(run, loop->item());
-        if (run.render(body) == Flow::end_loop) break;
-    }
-    return chosen.size() > 0;
-}
-
-Flow For::render(Run &run) const {
-    const Items chosen = chosen_items(run);
-    const bool had_rounds = run.in_scope(run.scope(), [&] { return render_rounds(run, chosen); });
-    return had_rounds ? Flow::on : run.in_scope(run.scope(), [&] { return run.render(otherwise); });
+    return rounds > 0 ? Flow::on : run.in_scope(around, [&] { return run.render(otherwise); });
 }
 
 Flow Jump::render(Run & /*run*/) const { return flow; }

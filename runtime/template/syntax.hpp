@@ -190,10 +190,6 @@ struct For final : Statement {
     ExpressionPtr items, condition;
     Block body, otherwise;
     Flow render(Run &run) const override;
-
-  private:
-    [[nodiscard]] Items chosen_items(Run &run) const;
-    bool render_rounds(Run &run, const Items &chosen) const; // false: there were no items
 };
 
 // {% break %} and {% continue %}

@@ -145,4 +145,9 @@ CONSTRUCTS = [
     "{% for key, value in messages[2].tool_calls[0].arguments.items() %}{{ key }}={{ value | tojson }};{% endfor %}",
     "{{ ' x ' | trim | replace('x', 'y') | upper ~ ('z' | indent(2, true)) }}{{ lines.split('\\n')[-1].lstrip('b') }}",
     "{% filter upper | trim %} {{ word }}{% if flag %}no{% else %} yes{% endif %} {% endfilter %}",
+    "{% set ns = namespace(n=0) %}{% for i in range(6) if i != ns.n %}{{ i }}{{ loop.index }};{% set ns.n = i + 1 %}{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for i in range(6) if i != ns.n %}{{ i }}{{ loop.last }};{% set ns.n = i + 1 %}{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for i in range(6) if i != ns.n %}{{ i }}{{ loop.nextitem }};{% set ns.n = i + 1 %}{% endfor %}",
+    "{% set ns = namespace(n=0) %}{% for i in range(6) if i != ns.n %}{{ i }}{{ loop.length }};{% set ns.n = i + 1 %}{% else %}-{% endfor %}",
+    "{% for i in range(3) if i > 5 %}{{ i }}{% else %}none{% endfor %}{% for i in range(5) if i % 2 %}{{ loop.previtem }}{% break %}{% else %}none{% endfor %}",
 ]
