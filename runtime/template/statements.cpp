@@ -69,16 +69,18 @@ Flow For::render(Run &run) const {
             });
         };
     auto *loop = run.object<LoopObject>(items_of(run, run.value(*items)), std::move(chosen));
-    size_t rounds = 0;
+    bool ended = false; // a round, without a break or continue: only then Jinja leaves out what follows 'else'
     run.in_scope(around, [&] {
-        for (; loop->go_to(rounds); ++rounds) {
+        for (size_t round = 0; loop->go_to(round); ++round) {
             run.scope()->variables.clear(); // variables do not carry over to the next round
             run.set("loop", loop);
             target.assign(run, loop->item());
-            if (run.render(body) == Flow::end_loop) return void(++rounds);
+            const Flow flow = run.render(body);
+            if (flow == Flow::end_loop) return;
+            ended |= flow == Flow::on;
         }
     });
-    return rounds > 0 ? Flow::on : run.in_scope(around, [&] { return run.render(otherwise); });
+    return ended ? Flow::on : run.in_scope(around, [&] { return run.render(otherwise); });
 }
 
 Flow Jump::render(Run & /*run*/) const { return flow; }

@@ -150,4 +150,5 @@ CONSTRUCTS = [
     "{% set ns = namespace(n=0) %}{% for i in range(6) if i != ns.n %}{{ i }}{{ loop.nextitem }};{% set ns.n = i + 1 %}{% endfor %}",
     "{% set ns = namespace(n=0) %}{% for i in range(6) if i != ns.n %}{{ i }}{{ loop.length }};{% set ns.n = i + 1 %}{% else %}-{% endfor %}",
     "{% for i in range(3) if i > 5 %}{{ i }}{% else %}none{% endfor %}{% for i in range(5) if i % 2 %}{{ loop.previtem }}{% break %}{% else %}none{% endfor %}",
+    "{% for i in [1, 2] %}{% continue %}{% else %}none{% endfor %}{% for i in [1, 2] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% else %}none{% endfor %}",
 ]
