@@ -4,6 +4,7 @@
 import base64
 import json
 import pathlib
+import re
 import shutil
 import struct
 import sys
@@ -106,7 +107,7 @@ class Images(unittest.TestCase):
         def chunk(kind, data):
             return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-        texts = chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(7_900_000), 9)) * 300 # 2 GB
+        texts = chunk(b"zTXt", b"k\0\0" + zlib.compress(b"a" * 7_000_000, 9)) * 300 # 2 GB
         png = b"".join([b"\x89PNG\r\n\x1a\n", chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)), texts,
                         chunk(b"IDAT", zlib.compress(bytes(4))), chunk(b"IEND", b"")])
         url = "data:image/png;base64," + base64.b64encode(png).decode()
@@ -115,6 +116,14 @@ class Images(unittest.TestCase):
         self.assertEqual(status, 200, body)
         memory = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text().split("VmHWM:")[1].split()[0]
         self.assertLess(int(memory), 1_000_000) # KiB
+
+    def test_a_jpeg_of_endless_scans_is_refused(self):
+        jpeg = (files / "progressive.jpg").read_bytes()
+        scan = re.search(rb"\xff\xda.*?(?=\xff[^\0\xd0-\xd7])", jpeg, re.DOTALL)
+        many = jpeg[:scan.start()] + scan[0] * 200 + jpeg[scan.end():]
+        url = "data:image/jpeg;base64," + base64.b64encode(many).decode()
+        self.refused([{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "w3"}],
+                     ["more than 100 scans"])
 
     def test_tokens_of_images_are_not_counted(self):
         status, _, body = self.server.post("/tokenize", {"model": "llava", "messages": messages_of(expected[0])})
