@@ -54,3 +54,12 @@ TEST_CASE("low rank: a matrix in blocks is widened, and sums are rounded once") 
         numbers_of(with_low_ranks(matrix({2, 32}, std::vector<float>(64, 0)), {forth, change, back}));
     CHECK(small == std::vector<float>(64, 0x1p-30F));
 }
+
+TEST_CASE("low rank: a change of a matrix that an adapter replaced has no factors beside the model's own") {
+    const Weight base = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
+    const LowRank change{{matrix({2, 1}, {1, 2})}, {matrix({1, 3}, {10, 20, 30})}};
+    CHECK(factors_of(with_low_ranks(base, {change})).size() == 1);
+    Weight replaced = matrix({2, 3}, {6, 5, 4, 3, 2, 1});
+    replaced.changed = std::make_shared<const LowRankSum>(LowRankSum{replaced, {}});
+    CHECK(factors_of(with_low_ranks(replaced, {change})).empty());
+}
