@@ -148,6 +148,16 @@ TEST_CASE("rooms: only base/platform uses headers of an operating system") {
         }
 }
 
+TEST_CASE("rooms: the README names every layer that comes with Lamina") {
+    const std::string page = text_of(source / "README.md");
+    for (const auto &entry : fs::directory_iterator(source / "plugins")) {
+        const std::string name = entry.path().filename().string();
+        if (!entry.is_directory() || name == "cpu_fallback") continue; // which is no layer
+        INFO(name);
+        CHECK(page.find("`" + name + "`") != std::string::npos);
+    }
+}
+
 TEST_CASE("rooms: what is not allowed is found") {
     const Rooms known = rooms();
     const std::string text = "#include \"session/state.hpp\"\n#include \"abi/call.hpp\"\n#include <volk.h>\n";
