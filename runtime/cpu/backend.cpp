@@ -163,6 +163,7 @@ class CpuBackend final : public plan::Backend {
     [[nodiscard]] std::vector<plan::MemoryNeed> need(const plan::GraphPlan &plan) override { return {need(plan, {})}; }
 
     void add(const model::Weights &more) override { weights_->add(more); }
+    void remove(const std::string &beginning) override { weights_->remove(beginning), states_.remove(beginning); }
     [[nodiscard]] const std::shared_ptr<Weights> &weights() const { return weights_; }
 
     [[nodiscard]] std::vector<std::shared_ptr<Memory>> states(std::span<const plan::MemoryRequest> requests) {

@@ -55,13 +55,24 @@ const void *Weights::words(const std::string &name) {
 }
 
 const void *Weights::arranged(const std::string &name, uint64_t bytes, const std::function<bool(void *)> &fill) {
-    if (const auto found = arranged_.find(name); found != arranged_.end()) return found->second.data();
+    if (const auto found = arranged_.find(name); found != arranged_.end()) return found->second.memory.data();
     if (bytes > room_) return nullptr;
     LargePages memory = LargePages::of(static_cast<size_t>(bytes));
     if (memory.data() == nullptr || !fill(memory.data())) return nullptr;
     room_ -= bytes;
     at(name).let_go();
-    return arranged_.emplace(name, std::move(memory)).first->second.data();
+    return arranged_.emplace(name, Arranged{std::move(memory), bytes}).first->second.memory.data();
+}
+
+void Weights::remove(const std::string &beginning) {
+    const auto is_one = [&](const auto &entry) { return entry.first.starts_with(beginning); };
+    for (const auto &[name, memory] : kept_)
+        if (name.starts_with(beginning)) count(-static_cast<int64_t>(memory.bytes()));
+    for (const auto &[name, one] : arranged_)
+        if (name.starts_with(beginning)) room_ += one.bytes;
+    std::erase_if(kept_, is_one);
+    std::erase_if(arranged_, is_one);
+    stored_.remove(beginning);
 }
 
 Memory Weights::lend(uint64_t bytes) {

@@ -18,6 +18,7 @@ class Weights {
     Weights(model::Weights stored, WidenedBytes *widened) : stored_(std::move(stored)), counts_(widened) {}
 
     void add(const model::Weights &more) { stored_.add(more); } // whose names are new
+    void remove(const std::string &beginning);                  // those whose names begin so, and what was made of them
     void expect_whole() const { stored_.expect_whole(); }
 
     // What reading the weight would add to the memory that is taken: nothing but a stack that has not been read.
@@ -62,7 +63,11 @@ class Weights {
     model::Weights stored_;
     WidenedBytes *counts_;
     std::map<std::string, Memory> kept_;
-    std::map<std::string, LargePages> arranged_;
+    struct Arranged {
+        LargePages memory;
+        uint64_t bytes;
+    };
+    std::map<std::string, Arranged> arranged_;
     uint64_t room_ = 0;
     Memory spare_{0}; // for the next Lent
 };

@@ -169,6 +169,12 @@ void Weights::expect_whole() const {
     for (const Mapping *mapping : mappings_) lamina::expect_whole(*mapping);
 }
 
+void Weights::remove(std::string_view beginning) {
+    std::erase_if(entries_, [&](const auto &entry) { return entry.first.starts_with(beginning); });
+    mappings_.clear();
+    for (const auto &[name, weight] : entries_) add_mappings(weight);
+}
+
 void Weights::add_other(const std::string &name, OtherTensor tensor) {
     expect_new(name);
     others_.emplace(name, std::move(tensor));

@@ -77,7 +77,8 @@ class Weights {
     // Adding another weight, or rows of it, under a second name copies nothing. Both throw Error(input) for a name that
     // is taken.
     void add(const std::string &name, Weight weight);
-    void add(const Weights &more); // all entries of these
+    void add(const Weights &more);           // all entries of these
+    void remove(std::string_view beginning); // of their names
     // It is an error only if a layer uses it.
     void add_other(const std::string &name, OtherTensor tensor);
 

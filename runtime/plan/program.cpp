@@ -12,6 +12,8 @@ void Backend::add(const model::Weights &) {
     throw Error(ErrorCode::usage, "models that share their weights run on one GPU, or on the CPU");
 }
 
+void Backend::remove(const std::string &) {} // nothing was added
+
 Program::Program(GraphPlan plan, const ProgramOptions &options)
     : plan_(std::move(plan)), keep_all_(options.keep_all), timed_(options.timed), written_(plan_.tensors.size()) {}
 

@@ -184,6 +184,9 @@ class Backend {
     // More weights, with names of their own, for programs that use them beside those that are there. Throws
     // Error(usage) if this backend cannot share its weights.
     virtual void add(const model::Weights &more);
+    // What has names that begin so is not needed any more: weights that were added, and states, which stay as long as a
+    // program holds them. Such a program must not run again.
+    virtual void remove(const std::string &beginning);
 };
 
 } // namespace lamina::plan

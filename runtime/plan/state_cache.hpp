@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,11 @@ template <class Memory> class StateCache {
     [[nodiscard]] bool has(const std::string &name, uint64_t bytes) const {
         const auto known = known_.find({name, bytes});
         return known != known_.end() && !known->second.expired();
+    }
+
+    // Lets go of those whose names begin so.
+    void remove(std::string_view beginning) {
+        std::erase_if(last_, [&](const auto &state) { return state.first.starts_with(beginning); });
     }
 
   private:

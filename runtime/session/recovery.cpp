@@ -44,6 +44,21 @@ SessionState::SessionState(std::shared_ptr<SessionState> other, std::shared_ptr<
     for (const Place &place : beside->places) places.push_back({place.device, {}, {}, {}, false});
 }
 
+// What it has beside the other one goes with it.
+SessionState::~SessionState() {
+    if (!beside) return;
+    const auto remove = [&] {
+        for (const Place &place : places)
+            if (place.backend != nullptr) place.backend->remove(model->states);
+    };
+    try {
+        const std::scoped_lock other(beside->turn);
+        remove();
+    } catch (const Error &) { // this thread has the turn: a callback destroys the session
+        remove();
+    }
+}
+
 void SessionState::connect() {
     if (beside) beside->connect();
     for (Place &place : places)

@@ -101,6 +101,9 @@ struct SessionState {
     SessionState() = default;
     // One that uses the weights of another, with which it takes turns, and adds its own.
     SessionState(std::shared_ptr<SessionState> other, std::shared_ptr<const model::Model> own, model::Weights of_own);
+    SessionState(const SessionState &) = delete;
+    SessionState &operator=(const SessionState &) = delete;
+    ~SessionState();
 
     std::shared_ptr<SessionState> beside; // or null
     model::Weights added;                 // that the other one does not have

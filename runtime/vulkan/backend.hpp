@@ -26,6 +26,10 @@ class VulkanBackend final : public plan::Backend {
         const std::lock_guard lock(mutex_);
         residents_.add(more);
     }
+    void remove(const std::string &beginning) override {
+        const std::lock_guard lock(mutex_);
+        residents_.remove(beginning);
+    }
 
   private:
     // Of every dispatch in order, and of every dispatch that prepares.

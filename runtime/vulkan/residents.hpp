@@ -22,6 +22,10 @@ class Residents {
     [[nodiscard]] std::map<std::string, Region> weights(const std::set<std::string> &names, uint64_t guard = 0);
 
     void add(const model::Weights &more) { file_.add(more); } // whose names are new
+    void remove(const std::string &beginning) {
+        file_.remove(beginning), states_.remove(beginning);
+        std::erase_if(weights_, [&](const auto &weight) { return weight.first.starts_with(beginning); });
+    }
 
     // These states, in order. Missing ones are created with zeros. Throws Error(memory), as weights().
     [[nodiscard]] std::vector<std::shared_ptr<Region>> states(std::span<const MemoryRequest> requests);

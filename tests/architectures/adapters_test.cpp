@@ -86,8 +86,8 @@ TEST_CASE("adapters: beside a model, whose weights they share, they compute the 
         Session base = on_cpu(changed(model, {})), other = base.with_adapters({adapter_of(adapter, 0)});
         Session beside = base.with_adapters({adapter_of(adapter)});
         CHECK(difference_from(adapter, beside) < 1e-4);
-        CHECK(difference_from(adapter, other.with_adapters({adapter_of(adapter)})) < 1e-4);
-        CHECK(difference_from(adapter, base) > 1e-2); // which stays as it was
+        CHECK(difference_from(adapter, other.with_adapters({adapter_of(adapter)})) < 1e-4); // which then is gone
+        CHECK(difference_from(adapter, base) > 1e-2);                                       // which stays as it was
         CHECK(difference_from(adapter, beside) < 1e-4);
     }
 }

@@ -28,6 +28,25 @@ TEST_CASE("cpu: a state outlives its programs until another size of it is asked 
     CHECK(value(*with_cache(10)) == 1); // shared with the one that holds it
 }
 
+TEST_CASE("cpu: a state that is removed is gone with its programs") {
+    const auto backend = cpu::make_backend(nullptr, {}, nullptr);
+    const auto with_cache = [&](const std::string &name) {
+        plan::GraphPlan plan{.graph = "test", .tensors = {}, .steps = {}, .inputs = {}, .outputs = {}};
+        plan.tensors.push_back({name, {DType::f32, {10}}, plan::PlannedTensor::Kind::state, false});
+        return backend->compile(std::move(plan), {});
+    };
+    const auto value = [&](const std::string &name) {
+        Tensor cache(TensorType{DType::f32, {10}});
+        with_cache(name)->read(0, cache.bytes());
+        return cache.f32().front();
+    };
+    const std::vector<float> ones(10, 1.0F);
+    for (const char *name : {"cache", "adapter 1: cache"}) with_cache(name)->write(0, std::as_bytes(std::span(ones)));
+    backend->remove("adapter 1: ");
+    CHECK(value("cache") == 1);
+    CHECK(value("adapter 1: cache") == 0);
+}
+
 TEST_CASE("cpu: a write outside a state is found") {
     test::TestLayer made;
     made.params.clear(), made.weights.clear();

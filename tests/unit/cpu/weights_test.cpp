@@ -147,6 +147,8 @@ TEST_CASE("cpu: memory for arranged weights ends where there is no room, or wher
     CHECK(reinterpret_cast<uintptr_t>(a) % 64 == 0);
     CHECK(weights.arranged("b", 34, fill) == nullptr);
     CHECK(weights.arranged("a", 34, [](void *) { return false; }) == a);
+    weights.remove("a");
+    CHECK(weights.arranged("b", 34, fill) != nullptr);
 }
 
 TEST_CASE("cpu: a weight in f32 is read where the file is mapped, not copied") {

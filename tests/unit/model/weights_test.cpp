@@ -64,6 +64,18 @@ TEST_CASE("weights: a tensor may have two names, but a name has only one tensor"
                contains("file: no tensor 'tabel'; did you mean 'table'?"));
 }
 
+TEST_CASE("weights: those that begin with a name are removed, and no others") {
+    Weights weights;
+    for (const char *name : {"a", "adapter 1: a", "adapter 1: b", "adapter 12: a"})
+        weights.add(name, Weight::of(Tensor(TensorType{DType::f32, {2}})));
+    weights.remove("adapter 1: ");
+    CHECK(weights.entries().size() == 2);
+    CHECK(weights.entries().contains("a"));
+    CHECK(weights.entries().contains("adapter 12: a"));
+    weights.add("adapter 1: a", Weight::of(Tensor(TensorType{DType::f32, {2}}))); // the name is free again
+    weights.expect_whole();
+}
+
 TEST_CASE("weights: rows of what is made when it is read are not made before") {
     size_t made = 0;
     const Weight whole = Weight::made_of({DType::f32, {4, 2}}, {}, [&](std::span<std::byte> out) {
