@@ -63,6 +63,8 @@ struct Attention {
                        "added to the scores of keys d positions after the query: column R + d; d is limited to +-R")),
         optional(indices("position", "B", "0 2147483647",
                          "row of a sequence's first query and key in the caches; 0 when left out")),
+        optional(indices("ahead", "B Tq", "0 Tq",
+                         "how many keys after its own position a query may attend to, though causal; 0 when left out")),
     };
     static constexpr std::array weights{
         of_heads("slopes", "times the distance of a key, subtracted from its score"),
@@ -142,6 +144,11 @@ struct Attention {
         "B=4 Tq=5 Tk=5 M=40 D=37 heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache +sinks",
         "B=3 Tq=1 Tk=1 M=600 D=16 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache +slopes",
         "B=2 Tq=9 Tk=9 M=40 D=12 heads=2 causal=1 window=5 +v +position +key_cache +value_cache +slopes",
+        "B=2 Tq=131 Tk=131 D=64 heads=4 kv_heads=2 causal=1 window=33 +v +ahead",
+        "B=3 Tq=9 Tk=9 D=12 heads=2 causal=1 batch_first=0 +v +key_lengths +ahead",
+        "B=2 Tq=67 Tk=67 M=140 D=32 heads=4 kv_heads=2 causal=1 window=40 +v +position +ahead +key_cache +value_cache",
+        "B=3 Tq=5 Tk=5 M=300 D=20 heads=2 causal=1 +v +position +ahead +key_cache +value_cache key_cache=f16 "
+        "value_cache=f16",
     };
 
     static void check(const Call &call) {
@@ -155,6 +162,10 @@ struct Attention {
                 "there is a key_cache alone");
         if (call.in("key_mask") && call.in("keep_mask"))
             throw Invalid("key_mask and keep_mask are both given: give a keep_mask that is 0 where either of them is");
+        if (s.ahead && (s.mask || !s.causal))
+            throw Invalid(
+                "ahead is given beside a mask, or without causal: it says how far a causal query looks ahead, "
+                "and a keep_mask that, too");
         if (s.score_bias && s.distance_bias)
             throw Invalid("score_bias and distance_bias are both given: give a score_bias that is the sum of the two");
         if (s.slopes && (s.score_bias || s.distance_bias))

@@ -31,6 +31,10 @@ class Reference {
         return s_.positioned() ? s_.position.i32()[static_cast<size_t>(b)] : 0;
     }
 
+    [[nodiscard]] int64_t ahead(int64_t b, int64_t t) const {
+        return s_.ahead ? s_.ahead.i32()[static_cast<size_t>(b * s_.q.length + t)] : 0;
+    }
+
     void append(const char *input, const char *cache) const {
         const Tensor rows = call_.in(input), state = call_.state(cache);
         for (int64_t b = 0; b < s_.k.batch; ++b)
@@ -62,7 +66,7 @@ class Reference {
     [[nodiscard]] bool may_attend(int64_t b, int64_t t, int64_t j) const {
         const int64_t at = position(b) + t;
         if (s_.cached && j >= position(b) + s_.q.length) return false;
-        if (s_.causal && j > at) return false;
+        if (s_.causal && j > at + ahead(b, t)) return false;
         if (s_.window != 0 && j <= at - s_.window) return false;
         if (s_.two_sided && j >= at + s_.window) return false;
         if (s_.key_lengths && j >= s_.key_lengths.i32()[static_cast<size_t>(b)]) return false;

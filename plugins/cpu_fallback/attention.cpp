@@ -28,13 +28,13 @@ class Attention {
           score_factor_((call.real("scale") == 0 ? 1 / std::sqrt(static_cast<float>(head_dim_))
                                                  : static_cast<float>(call.real("scale"))) /
                         (softcap_ == 0 ? 1 : softcap_)),
-          position_(call.in("position")), lengths_(call.in("key_lengths")), bias_(call.in("score_bias")),
-          by_distance_(call.in("distance_bias")), slopes_(call.weight("slopes")), sinks_(call.weight("sinks")),
-          key_mask_(call.in("key_mask")), mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")),
-          out_(call.out("y")), keys_(cached_ ? call.state("key_cache") : call.in("k")),
-          values_(call.in("v").stands_in() ? keys_
-                  : cached_                ? call.state("value_cache")
-                                           : call.in("v")) {}
+          position_(call.in("position")), ahead_(call.in("ahead")), lengths_(call.in("key_lengths")),
+          bias_(call.in("score_bias")), by_distance_(call.in("distance_bias")), slopes_(call.weight("slopes")),
+          sinks_(call.weight("sinks")), key_mask_(call.in("key_mask")),
+          mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")), out_(call.out("y")),
+          keys_(cached_ ? call.state("key_cache") : call.in("k")), values_(call.in("v").stands_in() ? keys_
+                                                                           : cached_ ? call.state("value_cache")
+                                                                                     : call.in("v")) {}
 
     void run() const {
         if (cached_) {
@@ -54,7 +54,7 @@ class Attention {
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
     const float softcap_, score_factor_; // of the products; with a soft cap, scores are divided by it before tanh
     // Looked up by name once, not for each row.
-    const Tensor position_, lengths_, bias_, by_distance_, slopes_, sinks_, key_mask_, mask_, queries_, out_;
+    const Tensor position_, ahead_, lengths_, bias_, by_distance_, slopes_, sinks_, key_mask_, mask_, queries_, out_;
     const Tensor keys_, values_; // all of them, or their caches
 
     // The position of a sequence's first query. Without a cache, queries and keys move together.
@@ -140,10 +140,14 @@ class Attention {
         return window_ == 0 ? 0 : std::max<int64_t>(first_position(b) + query + 1 - window_, 0);
     }
 
+    [[nodiscard]] int64_t ahead_of(int64_t b, int64_t query) const {
+        return ahead_ ? ahead_.i32()[static_cast<size_t>(b * q_.length + query)] : 0;
+    }
+
     // Those that query i may attend to, among `all` of its sequence.
     [[nodiscard]] Keys keys_of_query(int64_t b, int64_t i, Keys all) const {
         const int64_t at = first_position(b) + i;
-        int64_t end = causal_ ? at + 1 : all.end;
+        int64_t end = causal_ ? at + 1 + ahead_of(b, i) : all.end;
         if (two_sided_) end = std::min(end, at + window_);
         end = std::clamp(end, all.begin, all.end);
         return {std::clamp(begin_of(b, i), all.begin, end), end};
@@ -195,7 +199,8 @@ class Attention {
     [[nodiscard]] Panel begin_panel(int64_t head, int64_t first, int64_t columns, int64_t i, Scratch &scratch) const {
         Panel out{head / heads_, head % heads_, first, std::min(columns, q_.length - first), {}, {}, {}, {}};
         const Keys all = keys_of(out.b);
-        out.keys = {keys_of_query(out.b, first, all).begin, keys_of_query(out.b, first + out.count - 1, all).end};
+        const int64_t end = ahead_ ? all.end : keys_of_query(out.b, first + out.count - 1, all).end;
+        out.keys = {keys_of_query(out.b, first, all).begin, end};
         out.q = scratch.queries.data() + i * head_dim_ * columns, out.o = scratch.out.data() + i * head_dim_ * columns;
         out.softmax = {scratch.greatest.data() + i * columns, scratch.total.data() + i * columns};
         pack_panel({queries_.f32().data() + place_of(out), out.count, query_step()}, head_dim_, out.q, columns);

@@ -36,7 +36,7 @@ struct RotaryAttention {
              "params": {"heads": "kv_heads", "layout": "layout", "magnitude": "magnitude", "max_len": "max_len",
                         "batch_first": "batch_first"}},
             {"name": "heads_of_rows", "type": "attention",
-             "inputs": {"q": "queries", "k": "keys", "v": "v", "position": "position"},
+             "inputs": {"q": "queries", "k": "keys", "v": "v", "position": "position", "ahead": "ahead"},
              "states": {"key_cache": "key_cache", "value_cache": "value_cache"},
              "params": {"heads": "heads", "kv_heads": "kv_heads", "scale": "scale", "causal": "causal",
                         "window": "window", "two_sided": "two_sided", "softcap": "softcap",
@@ -65,6 +65,8 @@ struct RotaryAttention {
         sequence(input("k", "B T kv_heads*D", "keys")),
         sequence(input("v", "B T kv_heads*D", "values")),
         optional(indices("position", "B", "0 max_len-T+1", "position of a sequence's first row; 0 when left out")),
+        optional(indices("ahead", "B T", "0 T",
+                         "how many keys after its own position a query may attend to, though causal; 0 when left out")),
     };
     static constexpr std::array weights{
         frequencies(),
@@ -99,6 +101,8 @@ struct RotaryAttention {
         "position=zeros",
         "B=2 T=3 M=9 D=8 P=4 heads=2 causal=1 max_len=9 +position +key_cache +value_cache position=max",
         "B=2 T=131 M=140 D=64 P=32 heads=3 kv_heads=1 causal=1 layout=halves +position +key_cache +value_cache",
+        "B=2 T=37 M=70 D=20 P=10 heads=4 kv_heads=2 causal=1 window=9 layout=halves +position +ahead +key_cache "
+        "+value_cache",
     };
 
     static void plan(const Call &call, Plan &plan) {

@@ -53,7 +53,7 @@ void main() {
     const uint last_line = min(first_line + lines_of_group, lines) - 1u;
     const bool wraps = last_line / queries != first_line / queries;
     const uint first_begin = keys_begin(b, wraps ? 0u : first_line % queries);
-    const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
+    const uint last_end = all_keys_end(b, wraps ? queries - 1u : last_line % queries);
 
     for (uint first = first_begin; first < last_end; first += 8u) {
         uint at[8]; // of each key's channels in K and V; after the end, the last key's

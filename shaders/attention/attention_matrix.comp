@@ -140,7 +140,7 @@ void main() {
     const uint last_line = min(first_line + 32u, lines) - 1u;
     const bool wraps = last_line / queries != first_line / queries;
     const uint first_begin = keys_begin(b, wraps ? 0u : first_line % queries);
-    const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
+    const uint last_end = all_keys_end(b, wraps ? queries - 1u : last_line % queries);
     const uvec2 at = uvec2(high, high + 16u) * 33u + low; // of this invocation's scores in `share`: at, at + 8, ...
 
     vec2 greatest = vec2(first_greatest(head.x), first_greatest(head.y)), total = vec2(first_total());

@@ -43,7 +43,7 @@ void main() {
     const uint last_line = min(first_line + 32u, lines) - 1u;
     const bool wraps = last_line / queries != first_line / queries;
     const uint first_begin = keys_begin(b, wraps ? 0u : first_line % queries);
-    const uint last_end = keys_end(b, wraps ? queries - 1u : last_line % queries);
+    const uint last_end = all_keys_end(b, wraps ? queries - 1u : last_line % queries);
 
     // What this invocation loads of each tile: channel lane % 32 of every fourth row.
     const uint channel = lane % 32u, first_row = lane / 32u;

@@ -2,7 +2,7 @@
 //
 // Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O are ordered as in the layer's
 // sequence, (B, T) or (T, B). So are rows of K and V, unless they are a cache (B, M). Hence the strides, all in rows.
-// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), score_bias (B, heads, Tq, Tk), by distance (heads, 2 R + 1) or slopes
+// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), or ahead (B, Tq), score_bias (B, heads, Tq, Tk), by distance (heads, 2 R + 1) or slopes
 // (heads), position (B), sinks (heads): each may be left out.
 
 #include "common/cached.glsl"
@@ -39,6 +39,7 @@ OPTION(HAS_LENGTHS, 7)
 OPTION(TWO_SIDED, 8) // the window ends as far after a query as it begins before it
 OPTION(BY_SLOPE, 9)  // the bias, and not BY_DISTANCE
 OPTION(HAS_SINKS, 10)
+OPTION(HAS_AHEAD, 11) // and not HAS_MASK
 // Read for every score, so they are specialization constants, except in the kernel that takes longest to compile.
 #ifndef BUILT_ONCE
 #undef OPTION
@@ -71,14 +72,17 @@ uint key_row(uint b, uint j) { return b * key_batch_stride + j * key_time_stride
 
 uint position_of(uint b, uint t) { return (HAS_POSITION ? uint(position[b]) : 0u) + t; }
 
-// The keys of sequence b that query t may attend to end before this one,
-uint keys_end(uint b, uint t) {
+// The keys of sequence b that query t may attend to end before this one, if it sees so many after its own position,
+uint keys_end(uint b, uint t, uint ahead) {
     uint end = CACHED ? position_of(b, queries) : keys;
     if (HAS_LENGTHS) end = min(end, uint(key_lengths[b]));
-    if (CAUSAL) end = min(end, position_of(b, t) + 1u);
+    if (CAUSAL) end = min(end, position_of(b, t) + 1u + ahead);
     if (TWO_SIDED) end = min(end, position_of(b, t) + window);
     return min(end, key_rows);
 }
+uint keys_end(uint b, uint t) { return keys_end(b, t, HAS_AHEAD ? uint(mask[b * queries + t]) : 0u); }
+// The same of all queries up to t, of which a later one may see less far.
+uint all_keys_end(uint b, uint t) { return keys_end(b, t, HAS_AHEAD ? queries : 0u); }
 // and begin at this one, which may be past the end.
 uint keys_begin(uint b, uint t) {
     const uint next = position_of(b, t) + 1u;

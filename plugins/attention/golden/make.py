@@ -93,3 +93,9 @@ sinks = random(HEADS)
 case("sinks", {}, every, attend(**every, sinks=sinks), weights={"sinks": sinks})
 case("sinks_causal", {"causal": True, "kv_heads": 2}, {name: x[..., :2 * D] if name != "q" else x for name, x in own.items()},
      attend(q, own["k"][..., :2 * D], own["v"][..., :2 * D], keep=causal, kv_heads=2, sinks=sinks), weights={"sinks": sinks})
+
+# Tokens 1 to 3 of a sequence see each other; after it, that of another only those before it.
+ahead = torch.tensor([[0, 2, 1, 0], [0, 0, 0, 0]])
+seen = KEY[:TQ] <= QUERY + ahead[:, :, None]
+case("ahead", {"causal": True, "window": 3}, own | {"ahead": ahead},
+     attend(**own, keep=(seen & (KEY[:TQ] > QUERY - 3))[:, None]))
