@@ -94,7 +94,8 @@ struct CpuFallback {
                         "weight?: weight_groups*C -> y: ... groups*C"),
         cpu_kernel<cpu_fallback::rotary>(
             "rotary", "heads layout=interleaved|halves magnitude max_len batch_first; x: sequence B T "
-                      "heads*D, position?: i32 B; frequencies: P -> y: sequence B T heads*D"),
+                      "heads*D, position?: i32 B, coordinates?: sequence i32 B T A; frequencies: P -> "
+                      "y: sequence B T heads*D"),
         cpu_kernel<cpu_fallback::selective_scan>(
             "selective_scan",
             "heads groups state_dim min_step max_step; x: B T heads*E+2*groups*state_dim, step: B T heads, "

@@ -20,21 +20,26 @@ uint64_t turn_of(float frequency) {
 } // namespace
 
 void rotary(const Call &call) {
-    const Tensor x = call.in("x"), position = call.in("position"), y = call.out("y");
+    const Tensor x = call.in("x"), position = call.in("position"), coordinates = call.in("coordinates"),
+                 y = call.out("y");
     const Sequence sequence(x, call.flag("batch_first"));
     const auto magnitude = static_cast<float>(call.real("magnitude"));
     const std::span<const float> frequencies = call.weight("frequencies").f32();
     const Array<uint64_t> turns(std::ssize(frequencies));
     std::ranges::transform(frequencies, turns.data(), turn_of);
-    const size_t depth = static_cast<size_t>(x.cols() / call.integer("heads")), pairs = frequencies.size();
+    const size_t axes = coordinates ? static_cast<size_t>(coordinates.cols()) : 1, pairs = frequencies.size() / axes;
+    const auto depth = static_cast<size_t>(x.cols() / call.integer("heads"));
     const size_t step = call.flag("layout") ? 1 : 2, second = call.flag("layout") ? pairs : 1; // between channels
 
     in_ranges(x.rows(), part_values / (8 * x.cols()) + 1, [&](int64_t first, int64_t end) {
-        Waves waves(turns.all(), magnitude);
+        Waves waves(turns.all(), magnitude, axes);
         const float *const cosines = waves.cosines(), *const sines = waves.sines();
         for (int64_t r = first; r < end; ++r) {
             const auto b = static_cast<size_t>(sequence.batch_of(r));
-            waves.move_to((position ? position.i32()[b] : 0) + sequence.time_of(r));
+            if (coordinates)
+                waves.move_to(coordinates.i32().subspan(static_cast<size_t>(r) * axes, axes));
+            else
+                waves.move_to((position ? position.i32()[b] : 0) + sequence.time_of(r));
             const auto in = x.row(r), out = y.row(r);
             std::ranges::copy(in, out.begin());
             for (size_t head = 0; head < in.size(); head += depth)

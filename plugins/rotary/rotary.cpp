@@ -15,7 +15,8 @@ static_assert(LDBL_MANT_DIG >= 64, "angles of positions up to 2^31 need a long d
 
 // At position 2^31 a single bit of a frequency is worth whole turns, so no smaller dtype is allowed.
 constexpr lamina_port frequencies() {
-    lamina_port port = weight("frequencies", "P", "radians per position, for each pair");
+    lamina_port port =
+        weight("frequencies", "P", "radians per position, for each pair; with coordinates, for each axis");
     port.dtypes = LAMINA_F32;
     return port;
 }
@@ -37,6 +38,8 @@ struct Rotary {
     static constexpr std::array inputs{
         sequence(input("x", "B T heads*D", "queries or keys")),
         optional(indices("position", "B", "0 max_len-T+1", "position of a sequence's first row; 0 when left out")),
+        optional(
+            sequence(indices("coordinates", "B T A", "0 max_len", "position of each row on each of A axes, instead"))),
     };
     static constexpr std::array weights{
         frequencies(),
@@ -59,6 +62,9 @@ struct Rotary {
         "B=1 T=64 heads=2 D=128 P=64 +position frequencies=tiny",
         "B=2 T=3 heads=1 D=16 P=8 +position frequencies=large",
         "B=2 T=3 heads=2 D=8 P=4 max_len=5 +position position=max",
+        "B=2 T=5 heads=3 D=16 A=3 P=24 layout=halves +position +coordinates",
+        "B=3 T=7 heads=2 D=20 A=2 P=12 batch_first=0 magnitude=1.25 +coordinates coordinates=max",
+        "B=1 T=67 heads=2 D=128 A=3 P=192 layout=halves +coordinates frequencies=large",
     };
 
     static void check(const Call &call) {
@@ -67,7 +73,11 @@ struct Rotary {
         if (x.length > longest)
             throw Invalid("x has " + std::to_string(x.length) + " positions; expected at most max_len = " +
                           std::to_string(longest) + ", because a longer text needs other frequencies: cut it");
-        const int64_t depth = call.in("x").cols() / call.integer("heads"), pairs = call.weight("frequencies").cols();
+        const int64_t depth = call.in("x").cols() / call.integer("heads"), all = call.weight("frequencies").cols();
+        const int64_t axes = axes_of(call), pairs = all / axes;
+        if (all % axes != 0)
+            throw Invalid("there are " + std::to_string(all) + " frequencies; expected as many for each of the " +
+                          std::to_string(axes) + " axes of coordinates");
         if (2 * pairs > depth)
             throw Invalid(std::to_string(pairs) + " frequencies turn " + std::to_string(2 * pairs) +
                           " channels of a head; x has " + std::to_string(depth) + " a head");
@@ -75,17 +85,25 @@ struct Rotary {
 
     // Angles in long double are accurate to 2^-32 at position 2^31.
     static void reference(const Call &call) {
-        const Tensor x = call.in("x"), position = call.in("position"), y = call.out("y");
+        const Tensor x = call.in("x"), position = call.in("position"), coordinates = call.in("coordinates"),
+                     y = call.out("y");
         const std::span<const float> frequencies = call.weight("frequencies").f32();
         const Sequence sequence(x, call.flag("batch_first"));
-        const Pairs pairs(call);
+        const auto axes = static_cast<size_t>(axes_of(call));
+        const Pairs pairs(call, frequencies.size() / axes);
         for (const int64_t r : call.wanted(y)) {
             const auto in = x.row(r), out = y.row(r);
             std::ranges::copy(in, out.begin());
             const auto b = static_cast<size_t>(sequence.batch_of(r));
             const int64_t at = (position ? position.i32()[b] : 0) + sequence.time_of(r);
-            for (size_t i = 0; i < frequencies.size(); ++i)
-                pairs.turn(in, out, i, static_cast<long double>(at) * frequencies[i]);
+            for (size_t i = 0; i < pairs.count; ++i) {
+                long double angle = 0;
+                for (size_t a = 0; a < axes; ++a)
+                    angle += static_cast<long double>(coordinates ? coordinates.i32()[static_cast<size_t>(r) * axes + a]
+                                                                  : at) *
+                             frequencies[a * pairs.count + i];
+                pairs.turn(in, out, i, angle);
+            }
         }
     }
 
@@ -93,9 +111,10 @@ struct Rotary {
         const Tensor x = call.in("x");
         const Sequence sequence(x, call.flag("batch_first"));
         const int64_t heads = call.integer("heads"), depth = x.cols() / heads;
-        const int64_t pairs = call.weight("frequencies").cols(), invocations = x.rows() * heads * (depth - pairs);
+        const int64_t axes = axes_of(call), pairs = call.weight("frequencies").cols() / axes,
+                      invocations = x.rows() * heads * (depth - pairs);
         const struct {
-            uint32_t size, heads, depth, pairs, batch, length, batch_stride, time_stride;
+            uint32_t size, heads, depth, pairs, batch, length, batch_stride, time_stride, axes;
             float magnitude;
         } push{u32(x.size()),
                u32(heads),
@@ -105,22 +124,30 @@ struct Rotary {
                u32(sequence.length),
                u32(sequence.batch_stride),
                u32(sequence.time_stride),
+               u32(axes),
                static_cast<float>(call.real("magnitude"))};
-        plan.dispatch(lamina_kernels::rotary, plan.spread(ceil_div(invocations, 64)),
-                      {plan.in("x"), plan.in("position"), plan.weight("frequencies"), plan.out("y")}, push,
-                      {{0, call.in("position") ? 1u : 0u}, {1, call.flag("layout") ? 1u : 0u}});
+        plan.dispatch(
+            lamina_kernels::rotary, plan.spread(ceil_div(invocations, 64)),
+            {plan.in("x"), plan.in("position"), plan.weight("frequencies"), plan.out("y"), plan.in("coordinates")},
+            push,
+            {{0, call.in("position") ? 1u : 0u},
+             {1, call.flag("layout") ? 1u : 0u},
+             {2, call.in("coordinates") ? 1u : 0u}});
     }
 
   private:
+    // Of coordinates; a position alone is one.
+    static int64_t axes_of(const Call &call) { return call.in("coordinates") ? call.in("coordinates").cols() : 1; }
+
     // Where the channels of a pair are, looked up by name once and not for each pair.
     struct Pairs {
+        size_t count;                     // of them
         size_t depth, first_step, second; // of a head; from pair to pair; from a pair's first channel to its second
         double magnitude;
 
-        explicit Pairs(const Call &call)
-            : depth(static_cast<size_t>(call.in("x").cols() / call.integer("heads"))),
-              first_step(call.flag("layout") ? 1 : 2),
-              second(call.flag("layout") ? static_cast<size_t>(call.weight("frequencies").cols()) : 1),
+        Pairs(const Call &call, size_t pairs)
+            : count(pairs), depth(static_cast<size_t>(call.in("x").cols() / call.integer("heads"))),
+              first_step(call.flag("layout") ? 1 : 2), second(call.flag("layout") ? pairs : 1),
               magnitude(call.real("magnitude")) {}
 
         // Rotates pair i of every head by an angle.

@@ -10,7 +10,8 @@ namespace {
 using namespace lamina::plugin;
 
 constexpr lamina_port frequencies() {
-    lamina_port port = weight("frequencies", "P", "radians per position, for each pair of channels");
+    lamina_port port =
+        weight("frequencies", "P", "radians per position, for each pair of channels; with coordinates, for each axis");
     port.dtypes = LAMINA_F32;
     return port;
 }
@@ -27,11 +28,11 @@ struct RotaryAttention {
 
     static constexpr auto fuses = R"({
         "layers": [
-            {"name": "queries", "type": "rotary", "inputs": {"x": "q", "position": "position"},
+            {"name": "queries", "type": "rotary", "inputs": {"x": "q", "position": "position", "coordinates": "coordinates"},
              "weights": {"frequencies": "frequencies"},
              "params": {"heads": "heads", "layout": "layout", "magnitude": "magnitude", "max_len": "max_len",
                         "batch_first": "batch_first"}},
-            {"name": "keys", "type": "rotary", "inputs": {"x": "k", "position": "position"},
+            {"name": "keys", "type": "rotary", "inputs": {"x": "k", "position": "position", "coordinates": "coordinates"},
              "weights": {"frequencies": "frequencies"},
              "params": {"heads": "kv_heads", "layout": "layout", "magnitude": "magnitude", "max_len": "max_len",
                         "batch_first": "batch_first"}},
@@ -65,6 +66,8 @@ struct RotaryAttention {
         sequence(input("k", "B T kv_heads*D", "keys")),
         sequence(input("v", "B T kv_heads*D", "values")),
         optional(indices("position", "B", "0 max_len-T+1", "position of a sequence's first row; 0 when left out")),
+        optional(sequence(indices("coordinates", "B T A", "0 max_len",
+                                  "position of each row on each of A axes, by which it is rotated instead"))),
         optional(indices("ahead", "B T", "0 T",
                          "how many keys after its own position a query may attend to, though causal; 0 when left out")),
     };
@@ -101,6 +104,10 @@ struct RotaryAttention {
         "position=zeros",
         "B=2 T=3 M=9 D=8 P=4 heads=2 causal=1 max_len=9 +position +key_cache +value_cache position=max",
         "B=2 T=131 M=140 D=64 P=32 heads=3 kv_heads=1 causal=1 layout=halves +position +key_cache +value_cache",
+        "B=2 T=1 M=260 D=16 A=3 P=24 heads=4 kv_heads=2 causal=1 layout=halves +position +coordinates +key_cache "
+        "+value_cache",
+        "B=2 T=5 M=40 D=12 A=2 P=8 heads=2 causal=1 batch_first=0 +position +coordinates +key_cache +value_cache "
+        "key_cache=f16",
         "B=2 T=37 M=70 D=20 P=10 heads=4 kv_heads=2 causal=1 window=9 layout=halves +position +ahead +key_cache "
         "+value_cache",
     };
@@ -112,23 +119,33 @@ struct RotaryAttention {
         planner.check_bindings();
         const lamina_ref queries = plan.scratch(call.in("q").size() * 4);
         const uint32_t of_keys = call.state("key_cache").dtype(), of_values = call.state("value_cache").dtype();
+        const int64_t axes = call.in("coordinates") ? call.in("coordinates").cols() : 1;
         const struct {
-            uint32_t batch, length, batch_stride, time_stride, heads, kv_heads, depth, pairs, cache_rows;
+            uint32_t batch, length, batch_stride, time_stride, heads, kv_heads, depth, pairs, cache_rows, axes;
             float magnitude;
-        } push{u32(s.q.batch),        u32(s.q.length),
-               u32(s.q.batch_stride), u32(s.q.time_stride),
-               u32(s.heads),          u32(s.kv_heads),
-               u32(s.head_dim),       u32(call.weight("frequencies").cols()),
-               u32(s.key_rows),       static_cast<float>(call.real("magnitude"))};
+        } push{u32(s.q.batch),
+               u32(s.q.length),
+               u32(s.q.batch_stride),
+               u32(s.q.time_stride),
+               u32(s.heads),
+               u32(s.kv_heads),
+               u32(s.head_dim),
+               u32(call.weight("frequencies").cols() / axes),
+               u32(s.key_rows),
+               u32(axes),
+               static_cast<float>(call.real("magnitude"))};
         const int64_t keys = call.in("k").size();
         const int64_t pieces = call.in("q").size() + keys / attention::appended_together(of_keys) +
                                keys / attention::appended_together(of_values);
-        plan.dispatch(
-            lamina_kernels::append_rotated, plan.spread(ceil_div(pieces, 64)),
-            {plan.in("q"), plan.in("k"), plan.in("v"), plan.in("position"), plan.weight("frequencies"), queries,
-             plan.state("key_cache"), plan.state("value_cache")},
-            push,
-            {{0, static_cast<bool>(call.in("position"))}, {1, call.flag("layout")}, {2, of_keys}, {3, of_values}});
+        plan.dispatch(lamina_kernels::append_rotated, plan.spread(ceil_div(pieces, 64)),
+                      {plan.in("q"), plan.in("k"), plan.in("v"), plan.in("position"), plan.weight("frequencies"),
+                       queries, plan.state("key_cache"), plan.state("value_cache"), plan.in("coordinates")},
+                      push,
+                      {{0, static_cast<bool>(call.in("position"))},
+                       {1, call.flag("layout")},
+                       {2, of_keys},
+                       {3, of_values},
+                       {4, static_cast<bool>(call.in("coordinates"))}});
         planner.attend(queries, plan.state("key_cache"), plan.state("value_cache"));
     }
 };

@@ -1,8 +1,8 @@
 // Rotary position embedding: every pair (a, b) of channels becomes (a cos - b sin, a sin + b cos) of its angle, times a
 // magnitude. The channels of a head after its pairs are copied unchanged.
 //
-// x, y (B, T, heads*D) or (T, B, heads*D); position (B); frequencies (P), in radians per position. Dispatch: one
-// invocation per pair of channels, and per channel that is copied.
+// x, y (B, T, heads*D) or (T, B, heads*D); position (B), or coordinates (A) of each row; frequencies (A, P), in radians
+// per position. Dispatch: one invocation per pair of channels, and per channel that is copied.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/sinusoid.glsl"
@@ -17,14 +17,18 @@ layout(push_constant) uniform Push {
     uint pairs; // P
     uint batch, length;
     uint batch_stride, time_stride; // in rows
+    uint axes; // A
     float magnitude;
 };
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(std430, set = 0, binding = 1) readonly buffer Position { uint offset[]; };
 layout(std430, set = 0, binding = 2) readonly buffer Frequencies { float frequencies[]; };
 layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
+layout(std430, set = 0, binding = 4) readonly buffer Coordinates { uint coordinates[]; };
 layout(constant_id = 1) const bool halves = false;
+layout(constant_id = 2) const bool has_coordinates = false;
 
+#include "common/rotation.glsl"
 #include "common/sequence_row.glsl"
 
 void main() {
@@ -36,11 +40,10 @@ void main() {
         y[stays] = x[stays];
         return;
     }
-    const float frequency = frequencies[pair];
-    const vec2 turn = magnitude * sine_cosine(phase(position_of(head / heads), turns_of(frequency)));
-    const float sine = frequency < 0.0 ? -turn.x : turn.x;
+    const uint row = head / heads;
+    const vec2 turn = magnitude * (has_coordinates ? turn_at(row, pair) : turn_of(position_of(row), pair));
     const uint a = head * depth + (halves ? pair : 2u * pair), b = a + (halves ? pairs : 1u);
     const vec2 before = vec2(x[a], x[b]);
-    y[a] = before.x * turn.y - before.y * sine;
-    y[b] = before.x * sine + before.y * turn.y;
+    y[a] = before.x * turn.y - before.y * turn.x;
+    y[b] = before.x * turn.x + before.y * turn.y;
 }

@@ -2,7 +2,7 @@
 // are rotated and written into their cache, and values are written into theirs.
 //
 // q (rows, heads*D), k and v (rows, kv_heads*D), where rows are (B, T) or (T, B) according to the strides; position (B);
-// frequencies (P), in radians per position; turned like q; caches (B, M) rows like k, f32, f16 with two values a word,
+// coordinates (rows, A), by which they are rotated instead; frequencies (A, P), in radians per position; turned like q; caches (B, M) rows like k, f32, f16 with two values a word,
 // or q8_0 with 64 values in 17 words.
 // Row t of sequence b goes to row position[b] + t; rows at or beyond the end of a cache are not written.
 // Dispatch: one invocation per word that is written, or per 64 values in q8_0, first those of q, then k, then v.
@@ -22,6 +22,7 @@ layout(push_constant) uniform Push {
     uint depth;      // D: the channels of a head
     uint pairs;      // P: those that are rotated, by two
     uint cache_rows; // M
+    uint axes;       // A
     float magnitude;
 };
 layout(constant_id = 0) const bool has_offset = false;
@@ -29,6 +30,7 @@ layout(constant_id = 1) const bool HALVES = false;       // a pair is channels i
 // Of the caches, as in plugin.h: f32, f16 or q8_0. kv_heads*D is a multiple of what an invocation writes.
 layout(constant_id = 2) const uint KEYS = 1u;
 layout(constant_id = 3) const uint VALUES = 1u;
+layout(constant_id = 4) const bool has_coordinates = false;
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
 layout(std430, set = 0, binding = 1) readonly buffer K { float k[]; };
@@ -38,6 +40,9 @@ layout(std430, set = 0, binding = 4) readonly buffer Frequencies { float frequen
 layout(std430, set = 0, binding = 5) writeonly buffer Turned { float turned[]; };
 layout(std430, set = 0, binding = 6) writeonly buffer KeyCache { uint key_cache[]; };
 layout(std430, set = 0, binding = 7) writeonly buffer ValueCache { uint value_cache[]; };
+layout(std430, set = 0, binding = 8) readonly buffer Coordinates { uint coordinates[]; };
+
+#include "common/rotation.glsl"
 
 // The channel's partner in its pair, and whether it is the second of the two; itself if it is not rotated.
 struct Pair {
@@ -53,34 +58,35 @@ Pair pair_of(uint channel) {
     return Pair(channel / 2u, channel ^ 1u, (channel & 1u) != 0u);
 }
 
-// (sine, cosine) of a pair at a position, times the magnitude.
-vec2 turn_of(uint pair, uint position) {
-    const float frequency = frequencies[pair];
-    const vec2 turn = magnitude * sine_cosine(phase(position, turns_of(frequency)));
-    return vec2(frequency < 0.0 ? -turn.x : turn.x, turn.y);
+// Where a row is: its number, and its position in its sequence.
+struct Place {
+    uint row, position;
+};
+vec2 turn_in(Place place, uint pair) {
+    return magnitude * (has_coordinates ? turn_at(place.row, pair) : turn_of(place.position, pair));
 }
 
 float rotated(float own, float other, bool second, vec2 turn) {
     return second ? other * turn.x + own * turn.y : own * turn.y - other * turn.x;
 }
 
-float rotated_query(uint at, uint position) {
+float rotated_query(uint at, Place place) {
     const Pair pair = pair_of(at % depth);
     if (pair.number == pairs) return q[at];
-    return rotated(q[at], q[at - at % depth + pair.partner], pair.second, turn_of(pair.number, position));
+    return rotated(q[at], q[at - at % depth + pair.partner], pair.second, turn_in(place, pair.number));
 }
-float rotated_key(uint at, uint position) {
+float rotated_key(uint at, Place place) {
     const Pair pair = pair_of(at % depth);
     if (pair.number == pairs) return k[at];
-    return rotated(k[at], k[at - at % depth + pair.partner], pair.second, turn_of(pair.number, position));
+    return rotated(k[at], k[at - at % depth + pair.partner], pair.second, turn_in(place, pair.number));
 }
 
 // What an invocation writes of a cache.
 uint together(uint dtype) { return dtype == 2u ? 2u : dtype == 16u ? 64u : 1u; }
 
 float value(uint i) { return v[i]; }
-uint key_position; // of the row that keys are from
-float key(uint i) { return rotated_key(i, key_position); }
+Place of_keys; // of the row that they are from
+float key(uint i) { return rotated_key(i, of_keys); }
 
 #define PUT(cache, dtype, to, get, from)                                                                               \
     if (dtype == 16u) PUT_Q8_BLOCKS(cache, (to) * 17u, get, from)                                                      \
@@ -93,7 +99,7 @@ void main() {
     const uint rows = batch * length, query_words = rows * heads * depth;
     if (i < query_words) {
         const uint row = i / (heads * depth), b = row / batch_stride % batch, t = row / time_stride % length;
-        turned[i] = rotated_query(i, (has_offset ? offset[b] : 0u) + t);
+        turned[i] = rotated_query(i, Place(row, (has_offset ? offset[b] : 0u) + t));
         return;
     }
     i -= query_words;
@@ -104,9 +110,9 @@ void main() {
     const uint row = i / pieces, piece = i % pieces;
     if (row >= rows) return;
     const uint b = row / batch_stride % batch;
-    key_position = (has_offset ? offset[b] : 0u) + row / time_stride % length;
-    if (key_position >= cache_rows) return;
-    const uint to = (b * cache_rows + key_position) * pieces + piece;
+    of_keys = Place(row, (has_offset ? offset[b] : 0u) + row / time_stride % length);
+    if (of_keys.position >= cache_rows) return;
+    const uint to = (b * cache_rows + of_keys.position) * pieces + piece;
     const uint from = row * width + piece * together(is_key ? KEYS : VALUES);
     if (is_key) {
         PUT(key_cache, KEYS, to, key, from)
