@@ -135,9 +135,13 @@ std::string generation_as_text(const ModelContents &model, const Output &output)
     if (!g.start.empty()) out += "from " + joined(g.start) + " ";
     if (!g.end.empty()) out += "to " + joined(g.end) + ", ";
     out += "at most " + std::to_string(g.max_length) + " tokens\n";
-    if (g.images)
-        out += "  sees images of " + std::to_string(g.images->width) + " x " + std::to_string(g.images->height) +
-               " pixels in place of " + g.images->mark + ", " + std::to_string(g.images->tokens) + " tokens each\n";
+    if (g.images) {
+        const bool any = g.images->width == 0;
+        const std::string size =
+            any ? "any size" : std::to_string(g.images->width) + " x " + std::to_string(g.images->height) + " pixels";
+        out += "  sees images of " + size + " in place of " + g.images->mark + (any ? ", at most " : ", ") +
+               std::to_string(g.images->tokens) + " tokens each\n";
+    }
     for (const auto &[name, values] : g.choices) out += "  " + name + ": " + joined(values) + "\n";
     return out;
 }

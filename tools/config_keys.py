@@ -40,8 +40,8 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
                "granitemoehybrid", "gte", "hubert", "lfm2", "llama", "llava", "m2m_100", "mamba2", "marian", "mbart",
                "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2",
-               "olmoe", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_moe",
-               "qwen2_vl", "qwen2_vl_text", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text",
+               "olmoe", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text",
+               "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text",
                "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta", "siglip", "siglip_text_model",
                "siglip_vision_model", "smollm3", "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "whisper",
                "xlm-roberta"]
@@ -118,7 +118,8 @@ RENAMED = {"new": ("gte", {"layer_norm_type": "layer_norm", "logn_attention_clip
 OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None}}
 
 # Classes of parts that no task has by themselves.
-PARTS = {"siglip_text_model": "SiglipTextModel"}
+PARTS = {"qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
+         "qwen2_vl_vision": "Qwen2VisionTransformerPretrainedModel", "siglip_text_model": "SiglipTextModel"}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
 
@@ -233,7 +234,7 @@ TINY = dict(vocab_size=53, hidden_size=32, d_model=32, n_embd=32, dim=32, num_hi
             max_position_embeddings=32, n_positions=32, max_source_positions=4, max_target_positions=16, num_mel_bins=5,
             pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=3,
             sliding_window=4, word_embed_proj_dim=32, attention_types=[[["global", "local"], 1]], rotary_dim=8,
-            image_size=8, patch_size=4, linear_num_value_heads=2, linear_num_key_heads=1, linear_key_head_dim=8,
+            image_size=8, patch_size=4, depth=2, embed_dim=32, linear_num_value_heads=2, linear_num_key_heads=1, linear_key_head_dim=8,
             linear_value_head_dim=8, full_attention_interval=2, num_experts=4, num_experts_per_tok=2,
             n_routed_experts=4, expand=1, n_groups=1, state_size=8, ssm_state_size=8, mamba_expand=1, mamba_n_heads=2,
             mamba_num_heads=2, mamba_head_dim=16, moe_intermediate_size=20, n_group=1, topk_group=1)
@@ -248,7 +249,8 @@ def model_classes(config_class):
     mappings = [getattr(modeling_auto, f"MODEL_FOR_{task}_MAPPING" if task else "MODEL_MAPPING") for task in TASKS]
     found = [mapping[config_class] for mapping in mappings if config_class in mapping]
     if config_class.model_type in PARTS:
-        found.append(getattr(transformers, PARTS[config_class.model_type]))
+        module = config_class.__module__.replace(".configuration_", ".modeling_")
+        found.append(getattr(importlib.import_module(module), PARTS[config_class.model_type]))
     return list(dict.fromkeys(c for entry in found for c in (entry if isinstance(entry, (tuple, list)) else [entry])))
 
 
@@ -266,7 +268,8 @@ def watched(config_class):
     if "linear_num_key_heads" in names:
         names.add("full_attention_interval")  # a key of config.json without a field
     tiny = {key: dict(value) if isinstance(value, dict) else value for key, value in TINY.items() if key in names}
-    if config_class.model_type.startswith(("qwen2_vl", "qwen2_5_vl")):  # which have no default for the axes of positions
+    qwen = config_class.model_type.startswith(("qwen2_vl", "qwen2_5_vl"))
+    if qwen and not config_class.model_type.endswith("_vision"):  # which have no default for the axes of positions
         (tiny["text_config"] if "text_config" in tiny else tiny)["rope_parameters"] = AXES
     if "kv_lora_rank" in names:  # heads that are made from one row share nothing
         tiny = {key: value for key, value in tiny.items() if key not in ("head_dim", "num_key_value_heads")}
@@ -283,6 +286,8 @@ def watched(config_class):
             inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8),
                       "input_values": torch.zeros(1, 800),
                       "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
+                      "hidden_states": torch.zeros(4, 3 * 2 * TINY["patch_size"] ** 2),
+                      "grid_thw": torch.tensor([[1, 2, 2]]),
             taken = inspect.signature(model.forward).parameters
             # A model that also reads texts alone.
             if {"image_grid_thw", "image_position_ids"} & set(taken) or names & {"image_seq_length", "mm_tokens_per_image"}:

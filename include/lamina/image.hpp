@@ -82,7 +82,7 @@ struct ImageOptions {
                                                   const std::vector<Image> &images, size_t longest, size_t answer,
                                                   const std::map<std::string, std::string> &variables = {});
 
-// What the model's graph takes for these images, for Session::run().
+// What the model's graph takes for these images, for Session::run(); of a model that takes images of any size, for one.
 [[nodiscard]] GraphRun image_inputs(const Model &model, const std::vector<Image> &images);
 
 } // namespace lamina

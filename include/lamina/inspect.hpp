@@ -78,8 +78,8 @@ struct AudioFormat {
 // Images in prompts: image_prompt_ids() of image.hpp.
 struct ImagePrompts {
     std::string mark;              // what stands for an image in a prompt: "<image>"
-    int64_t height = 0, width = 0; // pixels of what the model sees of an image
-    int64_t tokens = 0;            // that an image takes
+    int64_t height = 0, width = 0; // pixels of what the model sees of an image; 0: it sees images of any size
+    int64_t tokens = 0;            // that an image takes; of any size: at most
 };
 
 // How a model generates text.

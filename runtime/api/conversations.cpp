@@ -115,7 +115,7 @@ Part shortened(const Model &model, const std::vector<ChatMessage> &messages, con
         const size_t before = conversation.images_before(first), after = conversation.images_before(last);
         for (size_t i = 0; i < images.size(); ++i)
             if (i < before || i >= after) out.images.push_back(images[i]);
-        out.tokens = api::with_places(*detail::Access::model(model), out.prompt, out.images.size(), false);
+        out.tokens = api::with_places(*detail::Access::model(model), out.prompt, out.images, false);
         return out;
     };
     Part out = counted(0, 0);

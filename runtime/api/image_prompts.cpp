@@ -30,10 +30,11 @@ std::string replaced(const std::string &text, const std::string &what, const std
     return out + text.substr(at);
 }
 
-// What the graph makes of an image, without the rows that are left out.
-Tensor rows_of(detail::SessionState &session, const TensorMap &inputs) {
+// What the graph makes of an image: so many rows, without those that are left out before them and filler behind them.
+Tensor rows_of(detail::SessionState &session, const TensorMap &inputs, int64_t tokens) {
     const model::Images &model = *session.model->images;
-    plan::GraphShapes shapes = reading::shapes_of(model, 1);
+    plan::GraphShapes shapes;
+    for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
     session.runtime->working();
     const auto program = session.program(model.graph, std::move(shapes)); // not run(): caches stay as they are
     for (const auto &[name, tensor] : inputs) program->write(program->plan().inputs.at(name), tensor.bytes());
@@ -42,8 +43,9 @@ Tensor rows_of(detail::SessionState &session, const TensorMap &inputs) {
     Tensor all(program->plan().tensors[static_cast<size_t>(output)].type);
     program->read(output, all.bytes());
     const int64_t channels = all.shape().back();
-    Tensor out(TensorType{DType::f32, {1, model.tokens, channels}});
-    std::ranges::copy(all.f32().subspan(static_cast<size_t>(model.place->skip * channels)), out.f32().begin());
+    Tensor out(TensorType{DType::f32, {1, tokens, channels}});
+    std::ranges::copy(all.f32().subspan(static_cast<size_t>(model.place->skip * channels), out.f32().size()),
+                      out.f32().begin());
     return out;
 }
 
@@ -51,41 +53,45 @@ detail::SeenImages::One seen(detail::SessionState &session, const Image &image) 
     const model::Images &model = *session.model->images;
     TensorMap inputs = reading::inputs_of_images(model, {&image, 1}, 1);
     Tensor &given = inputs.at(model.patches);
-    if (const auto known = session.images.find(given)) return known;
+    const reading::TokenGrid grid = reading::tokens_of(model, image);
+    if (const auto known = session.images.find(given, grid.columns, grid.count())) return known;
     Tensor rows;
     {
         const std::scoped_lock turn(session.turn);
-        rows = session.surviving_loss([&] { return rows_of(session, inputs); });
+        rows = session.surviving_loss([&] { return rows_of(session, inputs, grid.count()); });
     }
-    return session.images.add(std::move(given), std::move(rows));
+    return session.images.add(std::move(given), grid.columns, std::move(rows));
 }
 
 } // namespace
 
-ImagePrompt with_places(const model::Model &model, const std::string &prompt, size_t images, bool special) {
+ImagePrompt with_places(const model::Model &model, const std::string &prompt, std::span<const Image> images,
+                        bool special) {
     const model::TextCodec &codec = model.generation->input();
-    if (images == 0) return {codec.encode(prompt, special)};
+    if (images.empty()) return {codec.encode(prompt, special)};
     const model::Images &format = images_of(model);
     const model::ImagePlace &place = *format.place;
+    for (size_t i = 0; i < images.size(); ++i) reading::expect_pixels(images[i], i);
     ImagePrompt out;
     for (const int32_t id : codec.encode(replaced(prompt, place.mark, place.text), special)) {
         if (id != place.token) {
             out.ids.push_back(id);
             continue;
         }
+        const size_t image = out.places.size();
         out.places.push_back(out.ids.size());
-        out.ids.insert(out.ids.end(), static_cast<size_t>(format.tokens), id);
+        if (image < images.size())
+            out.ids.insert(out.ids.end(), static_cast<size_t>(reading::tokens_of(format, images[image]).count()), id);
     }
-    if (out.places.size() != images)
+    if (out.places.size() != images.size())
         throw Error(ErrorCode::input, "expected " + in_quotes(place.mark) + " in the prompt for each of " +
-                                          std::to_string(images) + (images == 1 ? " image" : " images") +
+                                          std::to_string(images.size()) + (images.size() == 1 ? " image" : " images") +
                                           ", and nowhere else; found it " + std::to_string(out.places.size()) +
                                           (out.places.size() == 1 ? " time" : " times"));
     return out;
 }
 
 void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images) {
-    for (size_t i = 0; i < images.size(); ++i) reading::expect_pixels(images[i], i);
     for (size_t i = 0; i < images.size(); ++i) {
         const auto &image = prompt.images.emplace_back(seen(session, images[i]));
         const auto begin = prompt.ids.begin() + static_cast<std::ptrdiff_t>(prompt.places[i]);

@@ -17,11 +17,12 @@ struct ImagePrompt {
     std::vector<detail::SeenImages::One> images = {}; // once they are seen
 };
 
-// The tokens of a prompt that has a mark for each of so many images; in their places stand as many tokens as an image
+// The tokens of a prompt that has a mark for each of these images; in their places stand as many tokens as an image
 // has. Without images, a mark is a text like any other. Throws Error(usage) for a model that takes no images in
-// prompts, Error(input) if the prompt has more marks than there are images, or fewer.
-[[nodiscard]] ImagePrompt with_places(const model::Model &model, const std::string &prompt, size_t images,
-                                      bool special);
+// prompts, Error(input) if the prompt has more marks than there are images, or fewer, and for an image that the model
+// cannot take.
+[[nodiscard]] ImagePrompt with_places(const model::Model &model, const std::string &prompt,
+                                      std::span<const Image> images, bool special);
 
 // Puts the tokens of these images into their places. They are computed unless the session has seen them; it must not be
 // in use by this thread.

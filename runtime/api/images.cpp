@@ -73,7 +73,7 @@ std::vector<std::vector<LabelScore>> match_images(Session &session, const std::v
 std::vector<int32_t> image_prompt_ids(Session &session, const std::string &prompt, const std::vector<Image> &images,
                                       bool special) {
     detail::SessionState &state = detail::Access::state(session);
-    api::ImagePrompt out = api::with_places(*state.model, prompt, images.size(), special);
+    api::ImagePrompt out = api::with_places(*state.model, prompt, images, special);
     generation::expect_ids(*state.model, *state.runtime->plugins, out.ids);
     api::see(state, out, images);
     return std::move(out.ids);
@@ -88,7 +88,9 @@ std::vector<Hypothesis> generate_from_ids(Session &session, const std::vector<in
 }
 
 GraphRun image_inputs(const Model &model, const std::vector<Image> &images) {
-    const model::Images &format = reading::images_of(*detail::Access::model(model));
+    const model::Model &content = *detail::Access::model(model);
+    const model::Images &format = content.images ? *content.images : reading::images_of(content); // fails
+    for (size_t i = 0; i < images.size(); ++i) reading::expect_pixels(images[i], i);
     return {format.graph, reading::inputs_of_images(format, images, static_cast<int64_t>(images.size()))};
 }
 

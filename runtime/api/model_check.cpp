@@ -132,11 +132,17 @@ void check_reading(const model::Model &model, const abi::Registry &plugins) {
 }
 
 void check_images(model::Model &model, const abi::Registry &plugins) {
-    const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(model.images->graph), plugins,
-                                                  reading::shapes_of(*model.images, 2)); // any number of images
-    const Shape &shape = plan.tensors[static_cast<size_t>(plan.outputs.at(model.images->output))].type.shape;
-    reading::expect_shape_of_images(model, shape, 2);
-    if (model.images->place) model.images->tokens = shape[1] - model.images->place->skip;
+    model::Images &images = *model.images;
+    const plan::GraphShapes shapes = reading::shapes_of(images, 2); // any number of images
+    const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(images.graph), plugins, shapes);
+    const Shape &shape = plan.tensors[static_cast<size_t>(plan.outputs.at(images.output))].type.shape,
+                &patches = shapes.inputs.at(images.patches).shape;
+    reading::expect_shape_of_images(model, shape, patches);
+    if (images.any_size)
+        images.tokens = images.steps.resize->most / (images.steps.patch * images.steps.patch) /
+                        (images.steps.merge * images.steps.merge);
+    else if (images.place)
+        images.tokens = shape[1] - images.place->skip;
 }
 
 void check_speech(const model::Model &model, const abi::Registry &plugins) {

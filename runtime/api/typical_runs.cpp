@@ -28,7 +28,7 @@ class Runs {
 
     void see(const model::Images &images) {
         add("an image", images.graph, reading::shapes_of(images, 1));
-        add("8 images", images.graph, reading::shapes_of(images, several));
+        if (!images.any_size) add("8 images", images.graph, reading::shapes_of(images, several));
     }
 
     void hear(const model::Speech &speech) {

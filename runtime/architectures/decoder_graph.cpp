@@ -39,6 +39,8 @@ void leave_out_layers(Draft &draft, int64_t first, int64_t end) {
                 if (name.starts_with(start + std::to_string(i) + ".")) draft.unused.insert(name);
 }
 
+bool continues_texts(const Draft &draft) { return task_of(draft, is_tied(draft)) == Task::words; }
+
 DecoderGraph::DecoderGraph(Draft &draft)
     : draft_(&draft), tied_(is_tied(draft)), task_(task_of(draft, tied_)),
       graph_(&draft.graph(task_ == Task::words ? "decode" : "encode")), ids_(graph_->input("ids", DType::i32, "B T")) {

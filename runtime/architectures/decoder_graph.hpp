@@ -17,6 +17,9 @@ void refuse_sliding_layers(const Config &config);
 // The weights of layers [first, end), which predict tokens ahead and which no other layer needs, may be in the file.
 void leave_out_layers(Draft &draft, int64_t first, int64_t end);
 
+// Whether the decoder of these files has a head for words.
+[[nodiscard]] bool continues_texts(const Draft &draft);
+
 class DecoderGraph {
   public:
     // It continues texts if the model has a head for words. It reads them if the model was trained to classify them, or

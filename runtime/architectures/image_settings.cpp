@@ -32,6 +32,7 @@ constexpr std::array<Processor, 6> processors{{
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
     {"Gemma3", 224, 0, true, false, 2, halves, halves},
+    {"Qwen2VL", 0, 0, false, false, 3, clip_mean, clip_deviation},
     {"Siglip", 224, 0, true, false, 3, halves, halves},
     {"ViT", 224, 0, true, true, 2, halves, halves},
 }};
@@ -47,6 +48,7 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
                : model_type == "deit"   ? "DeiT"
                : model_type == "dinov2" ? "Bit"
                : model_type == "siglip" ? "Siglip"
+               : model_type == "qwen2_vl" ? "Qwen2VL"
                                         : "CLIP";
     std::string known;
     for (const Processor &each : processors) {
@@ -112,6 +114,28 @@ std::optional<Sides> add_resize(const Config &config, const Processor &processor
     return all;
 }
 
+// Adds the "resize" of images that keep their shapes (transformers, image_processing_qwen2_vl.py).
+void add_multiples(const Config &config, const Processor &processor, Json &out, int64_t multiple) {
+    constexpr int64_t most_pixels = int64_t{1} << 24;
+    config.expect("do_resize", true);
+    int64_t least = int64_t{56} * 56, most = int64_t{28} * 28 * 1280;
+    if (const auto size = config.find("size")) {
+        size->allow_keys({"shortest_edge", "longest_edge", "min_pixels", "max_pixels"}); // the last two are not read
+        for (const auto &[key, instead, to] : {std::tuple("shortest_edge", "min_pixels", &least),
+                                               std::tuple("longest_edge", "max_pixels", &most)})
+            if (size->has(key) || !config.has(instead)) *to = size->at(key).integer(1, most_pixels);
+    }
+    least = config.integer("min_pixels", least), most = config.integer("max_pixels", most);
+    if (most < multiple * multiple || most > most_pixels || least < 1 || least > most)
+        config.fail("max_pixels", "expected " + std::to_string(multiple * multiple) + " to " + std::to_string(most_pixels) +
+                                      ", and \"min_pixels\" no more, found " + std::to_string(most) + " and " +
+                                      std::to_string(least));
+    out["resize"] = Json{{"multiple", multiple},
+                         {"least_pixels", least},
+                         {"most_pixels", most},
+                         {"filter", filter_of(config, processor)}};
+}
+
 std::optional<Sides> crop_of(const Config &config, const Processor &processor) {
     if (!config.flag("do_center_crop", processor.crop != 0)) return std::nullopt;
     if (const auto size = config.find("crop_size")) return sides_at(*size);
@@ -123,8 +147,21 @@ std::optional<Sides> crop_of(const Config &config, const Processor &processor) {
 Preparation preparation_of(const Config &config, std::string_view model_type) {
     Json out;
     const Processor &processor = processor_of(config, model_type);
-    const std::optional<Sides> resized = add_resize(config, processor, out), crop = crop_of(config, processor);
-    if (!resized && !crop)
+    const bool any_size = processor.name == "Qwen2VL";
+    std::optional<Sides> resized, crop;
+    if (any_size) {
+        const auto small = [&](const char *key, int64_t otherwise) {
+            const int64_t found = config.integer(key, otherwise);
+            if (found < 1 || found > 256) config.fail(key, "expected 1 to 256, found " + std::to_string(found));
+            return found;
+        };
+        prepared.patch = small("patch_size", 14), prepared.merge = small("merge_size", 2);
+        prepared.frames = small("temporal_patch_size", 2);
+        add_multiples(config, processor, out, prepared.patch * prepared.merge);
+    } else {
+        resized = add_resize(config, processor, out), crop = crop_of(config, processor);
+    }
+    if (!resized && !crop && !any_size)
         config.fail("do_center_crop", "images would be of several sizes, and the model takes one: expected a \"size\" "
                                       "with a height and a width, or a crop");
     if (config.flag("do_rescale", true)) out["scale"] = config.real("rescale_factor", 1.0 / 255);
@@ -142,7 +179,9 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
     config.ignore({"crop_pct", "data_format", "default_to_square", "device", "disable_grouping", "do_convert_rgb",
                    "input_data_format", "pad_size", "processor_class", "return_tensors"});
     config.finish();
-    return {std::move(out), crop ? *crop : *resized};
+    prepared.steps = std::move(out);
+    if (!any_size) prepared.size = crop ? *crop : *resized;
+    return prepared;
 }
 
 // What the files say of images, wherever that is.
@@ -189,7 +228,11 @@ Json images_block(const Draft &draft) {
     const ImageInput &input = *draft.images;
     if (input.of_prompts() && !draft.texts) return nullptr;
     Json out{{"graph", "encode_image"}, {"patches", "patches"}, {"patch", input.patch}};
-    out["size"] = Json::array({input.height, input.width});
+    if (input.merge != 1) out["merge"] = input.merge;
+    if (input.any_size.empty())
+        out["size"] = Json::array({input.height, input.width});
+    else
+        for (const Json::Member &name : *input.any_size.members()) out[name.key] = name.value;
     for (const Json::Member &step : *input.steps.members()) out[step.key] = step.value;
     out[input.of_prompts() ? "tokens" : input.classes ? "classes" : "embedding"] = input.output;
     if (input.of_prompts()) out["place"] = input.place;

@@ -23,6 +23,8 @@ struct ImageInput {
     Json matching = nullptr; // "matching" of model.json
     Json place = nullptr;    // "place" of model.json, without what the tokenizer says; then the output is (B, N, C)
 
+    Json any_size = nullptr; // of images that are not of one size, the keys of model.json that say so
+    bool see_each_other = false; // the tokens of an image in a prompt, also those that come later
     [[nodiscard]] bool of_prompts() const { return !place.empty(); }
 };
 
@@ -34,8 +36,9 @@ struct Sides {
 
 // What the files say of images, and the size that these get. none: they say nothing. Throws Error(input).
 struct Preparation {
-    Json steps;
-    Sides size;
+    Json steps = nullptr;
+    Sides size = {};                          // 0: images keep sizes of their own, and say how they become patches:
+    int64_t patch = 0, merge = 0, frames = 0; // a side, in pixels; squares of so many; and how often each pixel comes
 };
 [[nodiscard]] std::optional<Preparation> read_preparation(const std::filesystem::path &folder,
                                                           const std::string &model_type);

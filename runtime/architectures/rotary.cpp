@@ -16,12 +16,13 @@ constexpr int64_t most_channels = 65536; // of a head, limited so that a bad fil
 struct Setting {
     Config config; // the object that holds "factor" and the like; config.json itself if there is none
     std::string type;
-    double theta, part;       // part: how much of a head is turned, at most 1
-    int64_t channels;         // of a head that are turned
-    int64_t trained, longest; // context lengths before and after scaling
-    bool apart;               // there is an object with the settings
-    bool layered;             // there are others for other kinds of layers
-    bool truncate;            // as RotaryKind has it
+    double theta, part;        // part: how much of a head is turned, at most 1
+    int64_t channels;          // of a head that are turned
+    int64_t trained, longest;  // context lengths before and after scaling
+    bool apart;                // there is an object with the settings
+    bool layered;              // there are others for other kinds of layers
+    bool truncate;             // as RotaryKind has it
+    std::vector<int64_t> axes; // of pairs; empty: they have one
 
     [[nodiscard]] double frequency(size_t pair) const {
         return std::pow(theta, -2 * static_cast<double>(pair) / static_cast<double>(channels));
@@ -180,13 +181,22 @@ int64_t trained_length(const Config &config, const Config &rope, int64_t longest
     return out;
 }
 
-// How many pairs of channels belong to each axis.
-void expect_sections(const Config &rope, int64_t head_dim) {
+// The axis of each pair of channels: "mrope_section" says how many follow each other that have the same, in turn time,
+// rows and columns.
+std::vector<int64_t> axes_of(const Config &rope, int64_t head_dim) {
+    std::vector<int64_t> out;
     double pairs = 0;
-    for (const double section : rope.reals("mrope_section")) pairs += section;
+    int64_t axis = 0;
+    for (const double section : rope.reals("mrope_section")) {
+        pairs += section;
+        if (section < 0 || section != std::floor(section) || pairs > static_cast<double>(most_channels))
+            rope.fail("mrope_section", "expected whole numbers");
+        out.insert(out.end(), static_cast<size_t>(section), axis++ % 3);
+    }
     if (pairs != static_cast<double>(head_dim / 2))
         rope.fail("mrope_section",
                   "expected numbers of pairs of channels, " + std::to_string(head_dim / 2) + " in all");
+    return out;
 }
 
 Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kind) {
@@ -207,7 +217,8 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     for (const char *key : {"rope_type", "type", "rope_theta", "original_max_position_embeddings"})
         if (object && rope.is_null(key)) rope.fail(key, "expected a value, found null; leave the key out instead");
     rope.ignore({"rope_type", "type"});
-    if (kind.sections) expect_sections(rope, head_dim);
+    std::vector<int64_t> axes;
+    if (kind.sections) axes = axes_of(rope, head_dim);
     if (kind.axes) rope.ignore({"mrope_interleaved", "mrope_section"});
     const double part = part_of(config, rope, type, kind);
     const double outside = config.real(kind.theta_key, 10000); // transformers's, of a type that the table does not have
@@ -226,7 +237,8 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     const bool scales = type == "llama3" || type == "yarn" || type == "longrope";
     if (!scales) config.ignore_here("original_max_position_embeddings");
     const int64_t trained = scales ? trained_length(config, rope, longest) : longest;
-    return {rope, type, theta, part, turned, trained, longest, object.has_value(), !layers.empty(), kind.truncate};
+    return {rope,          type,           theta, part, turned, trained, longest, object.has_value(), !layers.empty(),
+            kind.truncate, std::move(axes)};
 }
 
 // A GGUF file may divide frequencies and change the magnitude, whatever their type.
@@ -268,6 +280,8 @@ Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind) {
         llama3(s, frequencies);
     }
     if (kind.scales_scores) out.score_factor = score_factor(s);
+    if (!s.axes.empty() && draft.images && draft.images->of_prompts()) // of words alone, all axes are the same
+        out.coordinates = 3, out.axes = s.axes;
     if (s.apart) s.config.finish();
     out.frequencies.assign(frequencies.begin(), frequencies.end());
     adjust(out, draft);
@@ -279,8 +293,12 @@ Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind) {
 
 RotaryLayer::RotaryLayer(Draft &draft, const std::string &name, const Rotary &rotary, bool interleaved)
     : frequencies_(name), magnitude_(rotary.magnitude), positions_(rotary.positions), interleaved_(interleaved) {
-    const Shape pairs{static_cast<int64_t>(rotary.frequencies.size())};
-    draft.weights.add(name, model::Weight::of(Tensor::of(pairs, rotary.frequencies)));
+    const size_t pairs = rotary.frequencies.size();
+    axes_ = rotary.coordinates;
+    std::vector<float> all(pairs * static_cast<size_t>(std::max<int64_t>(axes_, 1))); // of one axis after the other
+    for (size_t i = 0; i < pairs; ++i)
+        all[(axes_ == 0 ? 0 : static_cast<size_t>(rotary.axes[i]) * pairs) + i] = rotary.frequencies[i];
+    draft.weights.add(name, model::Weight::of(Tensor::of({static_cast<int64_t>(all.size())}, all)));
 }
 
 GraphWriter::Tensor RotaryLayer::operator()(GraphWriter &graph, const std::string &name, const GraphWriter::Tensor &x,
@@ -289,7 +307,13 @@ GraphWriter::Tensor RotaryLayer::operator()(GraphWriter &graph, const std::strin
     if (!interleaved_) params["layout"] = "halves";
     if (magnitude_ != 1) params["magnitude"] = magnitude_;
     if (positions_ != 0) params["max_len"] = positions_;
-    return graph.layer(name, "rotary", {{"x", x}, {"position", position}}, params, {{"frequencies", frequencies_}});
+    GraphWriter::Tensor coordinates;
+    if (axes_ != 0) {
+        coordinates = "coordinates";
+        if (!graph.takes(coordinates)) graph.input(coordinates, DType::i32, "B T " + std::to_string(axes_));
+    }
+    return graph.layer(name, "rotary", {{"x", x}, {"position", position}, {"coordinates", coordinates}}, params,
+                       {{"frequencies", frequencies_}});
 }
 
 } // namespace lamina::architectures

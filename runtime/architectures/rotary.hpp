@@ -9,10 +9,12 @@
 namespace lamina::architectures {
 
 struct Rotary {
-    std::vector<float> frequencies; // radians per position, for each rotated pair of channels of a head
-    double magnitude = 1;           // factor on the rotated channels
-    double score_factor = 1;        // factor on the scores of attention
-    int64_t positions = 0;          // texts beyond this length need other frequencies; 0: none do
+    std::vector<float> frequencies = {}; // radians per position, for each rotated pair of channels of a head
+    double magnitude = 1;                // factor on the rotated channels
+    double score_factor = 1;             // factor on the scores of attention
+    int64_t positions = 0;               // texts beyond this length need other frequencies; 0: none do
+    int64_t coordinates = 0;             // axes on which tokens have positions; 0: their number counts
+    std::vector<int64_t> axes = {};      // of each pair, that of the coordinates which it turns with
 };
 
 // What a type of models makes of its settings.
@@ -37,7 +39,8 @@ struct RotaryKind {
 // Ding et al.: LongRoPE, arXiv:2402.13753.)
 [[nodiscard]] Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind = {});
 
-// Adds the frequencies to the draft as a weight, once. Each call then adds a layer that rotates x.
+// Adds the frequencies to the draft as a weight, once. Each call then adds a layer that rotates x; where pairs have
+// axes, by the graph's input "coordinates", which in a graph of texts the first call adds.
 class RotaryLayer {
   public:
     RotaryLayer(Draft &draft, const std::string &name, const Rotary &rotary, bool interleaved);
@@ -48,7 +51,7 @@ class RotaryLayer {
   private:
     std::string frequencies_;
     double magnitude_;
-    int64_t positions_;
+    int64_t positions_, axes_ = 0;
     bool interleaved_;
 };
 

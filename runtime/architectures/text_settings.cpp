@@ -309,6 +309,8 @@ Json generation_block(const Draft &draft) {
     if (draft.graphs.at("decode").takes("target_lengths")) out["target_lengths"] = "target_lengths";
     if (draft.graphs.at("decode").takes("image_rows"))
         out["image_rows"] = "image_rows", out["image_mask"] = "image_mask";
+    if (draft.graphs.at("decode").takes("image_ahead")) out["image_ahead"] = "image_ahead";
+    if (draft.graphs.at("decode").takes("coordinates")) out["coordinates"] = "coordinates";
     if (!texts.sampling.empty()) out["sampling"] = texts.sampling;
     out["decoding"] = json_of(read_decoding(draft.generation, audio));
     if (const auto encode = draft.graphs.find("encode"); encode != draft.graphs.end()) {

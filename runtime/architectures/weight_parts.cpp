@@ -93,6 +93,20 @@ model::Weight with_another_row(const model::Weight &table) {
     return model::Weight::of(std::move(out));
 }
 
+model::Weight matrices_summed(const model::Weight &stack) {
+    const Shape &shape = stack.type.shape;
+    const model::Weight all = scaled(stack, 1);
+    const auto *from = reinterpret_cast<const float *>(all.bytes().data()); // in a Tensor, which is aligned
+    const auto rows = static_cast<size_t>(shape.at(1)), columns = static_cast<size_t>(shape.at(2));
+    Tensor out(TensorType{DType::f32, {shape.at(0), shape.at(2)}});
+    for (size_t i = 0; i < out.f32().size(); ++i) {
+        double sum = 0;
+        for (size_t k = 0; k < rows; ++k) sum += from[(i / columns * rows + k) * columns + i % columns];
+        out.f32()[i] = static_cast<float>(sum);
+    }
+    return model::Weight::of(std::move(out));
+}
+
 model::Weight part_of(const model::Weight &weight, int64_t part, int64_t parts) {
     const int64_t rows = size_of_part(weight.type.shape.empty() ? 0 : weight.type.shape.front(), parts);
     return weight.rows(part * rows, (part + 1) * rows);

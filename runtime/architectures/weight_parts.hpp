@@ -22,6 +22,9 @@ namespace lamina::architectures {
 // A table with another row, of zeros, as f32.
 [[nodiscard]] model::Weight with_another_row(const model::Weight &table);
 
+// Of a stack of matrices (E, K, N), the sums of the rows of each, (E, N), as f32.
+[[nodiscard]] model::Weight matrices_summed(const model::Weight &stack);
+
 // A matrix of one row as a vector. Throws Error(input) for any other shape.
 [[nodiscard]] model::Weight as_vector(model::Weight row);
 

@@ -28,6 +28,8 @@ plan::GraphShapes decode_shapes(const model::Generation &g, int64_t batch, int64
         shapes.inputs[g.image_rows] = {DType::f32, {batch, target_length, g.image_channels}};
         shapes.inputs[g.image_mask] = {DType::i32, {batch, target_length}};
     }
+    if (g.sees_ahead()) shapes.inputs[g.image_ahead] = {DType::i32, {batch, target_length}};
+    if (!g.coordinates.empty()) shapes.inputs[g.coordinates] = {DType::i32, {batch, target_length, 3}};
     for (const auto &[name, type] : encoded) shapes.inputs[name] = type;
     if (g.decode_takes_lengths) shapes.inputs[g.source_lengths] = {DType::i32, {batch}};
     shapes.state_length = state_length;

@@ -1,5 +1,6 @@
 #include "generation/sequences.hpp"
 
+#include "generation/coordinates.hpp"
 #include "generation/generation_shapes.hpp"
 #include "plan/candidates.hpp"
 
@@ -147,6 +148,7 @@ void Sequences::run_whole(Tokens tokens) {
         std::ranges::copy(taken_[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * shape_.longest));
         lengths_[r] = static_cast<int32_t>(taken_[r].size());
     }
+    lengths_.front() = static_cast<int32_t>(tokens.size());
     run(); // from position 0
 }
 
@@ -180,6 +182,28 @@ void Sequences::write_images() {
         if (!std::exchange(any, true)) image_rows_.resize(ids_.size() * width);
         std::ranges::copy(session_.images.row(ids_[i]), image_rows_.begin() + static_cast<std::ptrdiff_t>(i * width));
         image_mask_[i] = 1;
+// The tokens of an image see those of it that come after them.
+void Sequences::write_images_ahead() {
+    image_ahead_.assign(ids_.size(), 0);
+    for (size_t i = ids_.size() - 1; i-- > 0;)
+        if ((i + 1) % length_ != 0 && ids_[i] < 0 && ids_[i + 1] < 0) image_ahead_[i] = image_ahead_[i + 1] + 1;
+    program_->write(program_->plan().inputs.at(model_.image_ahead), std::as_bytes(std::span(image_ahead_)));
+}
+
+// They follow from all tokens of a row, of which positions_ have been computed before.
+void Sequences::write_coordinates() {
+    coordinates_.assign(ids_.size() * 3, 0);
+    for (size_t r = 0; r < rows_; ++r) {
+        if (lengths_[r] == 0) continue;
+        Coordinates row(session_.images);
+        row.pass(std::span(taken_[r]).first(static_cast<size_t>(positions_[r])));
+        const size_t begin = r * length_;
+        for (size_t i = begin; i < begin + static_cast<size_t>(lengths_[r]); ++i)
+            std::ranges::copy(row.of(ids_[i]), coordinates_.begin() + static_cast<std::ptrdiff_t>(3 * i));
+    }
+    program_->write(program_->plan().inputs.at(model_.coordinates), std::as_bytes(std::span(coordinates_)));
+}
+
         ids_[i] = token;
     }
     program_->write(plan.inputs.at(model_.image_mask), std::as_bytes(std::span(image_mask_)));
@@ -201,6 +225,7 @@ void Sequences::run() {
 void Sequences::keep(size_t row, size_t tokens) {
     Ids &ids = taken_[row];
     if (tokens < ids.size()) ids.resize(model_.recurrent() ? 0 : tokens);
+    if (!model_.coordinates.empty()) write_coordinates();
 }
 
 void Sequences::copy(size_t row, Sequences &from, size_t from_row) {

@@ -89,6 +89,8 @@ class Sequences {
     void run_block(Tokens tokens, size_t rows, size_t first, size_t length);
     void run_at_ends(size_t length);
     void write_images();
+    void write_coordinates();
+    void write_images_ahead();
     void run();
     void settle();
     [[nodiscard]] size_t longest_of(Tokens tokens) const;
@@ -106,6 +108,7 @@ class Sequences {
     std::vector<int32_t> image_mask_;                // likewise: which ids are of images
     std::vector<float> image_rows_;
     std::vector<int32_t> moved_;  // rows as reorder() has them, until the caches follow; empty: they have
+    std::vector<int32_t> coordinates_;               // of the ids, three each
     std::vector<int32_t> places_; // these, before rows move again
 };
 

@@ -124,6 +124,12 @@ TensorMap tokens_of(const model::Generation &g, const TensorMap &whole, size_t f
         out[g.image_rows] = Tensor(TensorType{DType::f32, {rows, static_cast<int64_t>(count), g.image_channels}});
         out[g.image_mask] = Tensor(TensorType{DType::i32, {rows, static_cast<int64_t>(count)}});
     }
+    if (g.sees_ahead()) out[g.image_ahead] = Tensor(TensorType{DType::i32, {rows, static_cast<int64_t>(count)}});
+    if (!g.coordinates.empty()) {
+        Tensor &places = out[g.coordinates] = Tensor(TensorType{DType::i32, {rows, static_cast<int64_t>(count), 3}});
+        for (size_t i = 0; i < places.i32().size(); ++i)
+            places.i32()[i] = static_cast<int32_t>(first + i / 3 % count); // as the words stand
+    }
     return out;
 }
 

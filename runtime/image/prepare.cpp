@@ -13,20 +13,30 @@ int64_t begin_of_middle(int64_t all, int64_t wanted) {
 
 } // namespace
 
+int64_t place_of_patch(int64_t row, int64_t column, int64_t across, int64_t merge) {
+    const int64_t square = row / merge * (across / merge) + column / merge;
+    return (square * merge + row % merge) * merge + column % merge;
+}
+
+std::array<int64_t, 2> size_of(const Image &image, const Steps &steps) {
+    if (steps.height != 0) return {steps.height, steps.width};
+    return size_after(steps.resize.value(), image.height, image.width);
+}
+
 void prepare(const Image &image, const Steps &steps, std::span<float> out) {
     const auto [height, width] =
         steps.resize ? size_after(*steps.resize, image.height, image.width) : std::array{image.height, image.width};
-    const int64_t top = begin_of_middle(height, steps.height), left = begin_of_middle(width, steps.width);
-    Window part{std::max<int64_t>(top, 0), std::max<int64_t>(left, 0), std::min(height, steps.height),
-                std::min(width, steps.width)};
+    const auto [rows, columns] = size_of(image, steps);
+    const int64_t top = begin_of_middle(height, rows), left = begin_of_middle(width, columns);
+    Window part{std::max<int64_t>(top, 0), std::max<int64_t>(left, 0), std::min(height, rows),
+                std::min(width, columns)};
     Image resized_part;
     const Image *from = &image; // whose pixel (0, 0) is that of `part`
     if (height != image.height || width != image.width) {
         resized_part = resized(image, height, width, steps.resize->filter, part);
         from = &resized_part, part.top = part.left = 0;
     }
-    const int64_t across = steps.width / steps.patch, down = steps.height / steps.patch,
-                  area = steps.patch * steps.patch;
+    const int64_t across = columns / steps.patch, down = rows / steps.patch, area = steps.patch * steps.patch;
     for (int64_t y = 0; y < down * steps.patch; ++y)
         for (int64_t x = 0; x < across * steps.patch; ++x) {
             const int64_t row = y + std::min<int64_t>(top, 0), column = x + std::min<int64_t>(left, 0);

@@ -20,8 +20,15 @@ struct Window {
 // this part of the result, which lies within it.
 [[nodiscard]] Image resized(const Image &image, int64_t height, int64_t width, Filter filter, const Window &part);
 
-// The size that `resize` gives an image: height and width.
+// The size that `resize` gives an image: height and width. Throws Error(input) for an image that is too long to become
+// one of multiples.
 [[nodiscard]] std::array<int64_t, 2> size_after(const Resize &resize, int64_t height, int64_t width);
+
+// The size in which a model gets an image: height and width. Throws as above.
+[[nodiscard]] std::array<int64_t, 2> size_of(const Image &image, const Steps &steps);
+
+// The place among the patches of the one in this row and column, of an image that has so many `across`.
+[[nodiscard]] int64_t place_of_patch(int64_t row, int64_t column, int64_t across, int64_t merge);
 
 // (pixel * scale - mean) / deviation, as rows of patches: `out` is (patches, 3 * patch * patch), patches from the top
 // left, red before green before blue in each. What is right of the last whole patch, or below, is left out.

@@ -99,7 +99,39 @@ Image resized(const Image &image, int64_t height, int64_t width, Filter filter, 
             along(narrowed, 1, rows, kept * 3, taps_of(image.height, height, filter, part.top, part.height))};
 }
 
+namespace {
+
+// Each side nearest its size, halves to even ones, unless the image then has too few pixels or too many: then nearest
+// its shape (transformers, image_processing_qwen2_vl.py, smart_resize()).
+std::array<int64_t, 2> in_multiples(const Resize &resize, int64_t height, int64_t width) {
+    constexpr int64_t longest = 200; // as many times as it is wide
+    if (std::max(height, width) > longest * std::min(height, width))
+        throw Error(ErrorCode::input, "an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                                          " pixels: expected at most " + std::to_string(longest) +
+                                          " times as many in one direction as in the other; cut it");
+    const auto multiple = static_cast<double>(resize.multiple);
+    const auto h = static_cast<double>(height), w = static_cast<double>(width);
+    const auto nearest = [&](double side) { return static_cast<int64_t>(std::nearbyint(side / multiple)); };
+    int64_t down = nearest(h), across = nearest(w);
+    const int64_t pixels = down * across * resize.multiple * resize.multiple;
+    if (pixels > resize.most) {
+        const double factor = std::sqrt(h * w / static_cast<double>(resize.most));
+        const auto smaller = [&](double side) {
+            return std::max<int64_t>(1, static_cast<int64_t>(std::floor(side / factor / multiple)));
+        };
+        down = smaller(h), across = smaller(w);
+    } else if (pixels < resize.least) {
+        const double factor = std::sqrt(static_cast<double>(resize.least) / (h * w));
+        const auto larger = [&](double side) { return static_cast<int64_t>(std::ceil(side * factor / multiple)); };
+        down = larger(h), across = larger(w);
+    }
+    return {down * resize.multiple, across * resize.multiple};
+}
+
+} // namespace
+
 std::array<int64_t, 2> size_after(const Resize &resize, int64_t height, int64_t width) {
+    if (resize.multiple != 0) return in_multiples(resize, height, width);
     if (resize.shortest == 0) return {resize.height, resize.width};
     const auto longer = [&](int64_t of, int64_t to) { // as transformers rounds (image_transforms.py)
         return static_cast<int64_t>(static_cast<double>(resize.shortest * of) / static_cast<double>(to));

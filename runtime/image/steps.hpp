@@ -9,15 +9,18 @@ namespace lamina::image {
 
 enum class Filter { bilinear, bicubic, lanczos };
 
-// To this size, or so that the shorter side has `shortest`.
+// To this size, or so that the shorter side has `shortest`, or so that both sides become multiples of `multiple`.
 struct Resize {
     int64_t height = 0, width = 0, shortest = 0;
+    int64_t multiple = 0;        // 0: none
+    int64_t least = 0, most = 0; // pixels in all, with multiples
     Filter filter = Filter::bilinear;
 };
 
 struct Steps {
     std::optional<Resize> resize = {};
-    int64_t height = 0, width = 0; // then the middle of this size is cut out; what lies outside of the image is black
+    int64_t height = 0, width = 0; // then the middle of this size is cut out; what lies outside of the image is black;
+                                   // 0: nothing is cut out
     int64_t patch = 0;             // pixels of a side
     double scale = 1;              // of pixels
     std::array<double, 3> mean{}, deviation{1, 1, 1}; // of red, green and blue, once scaled

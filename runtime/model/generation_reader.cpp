@@ -89,6 +89,10 @@ void read_image_inputs(JsonView value, const Graph &decode, Generation &generati
     const JsonView rows = value.at("image_rows");
     generation.image_rows = input_at(rows, decode, DType::f32, 3, "B T C");
     generation.image_mask = input_at(value.at("image_mask"), decode, DType::i32, 2, "B T");
+    if (value.has("image_ahead"))
+        generation.image_ahead = input_at(value.at("image_ahead"), decode, DType::i32, 2, "B T");
+    if (value.has("coordinates"))
+        generation.coordinates = input_at(value.at("coordinates"), decode, DType::i32, 3, "B T 3");
     generation.image_channels = fixed_size(rows, *find_input(decode, generation.image_rows), 2, 1, most_channels);
 }
 
@@ -175,9 +179,9 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
     value.allow_keys({"encode",      "decode",     "source_ids",     "source_lengths", "source_samples",
                       "sample_rate", "target_ids", "target_lengths", "image_rows",     "image_mask",
-                      "position",    "logits",     "probabilities",  "start",          "end",
-                      "max_length",  "context",    "sampling",       "decoding",       "source",
-                      "target"});
+                      "image_ahead", "position",   "coordinates",    "logits",         "probabilities",
+                      "start",       "end",        "max_length",     "context",        "sampling",
+                      "decoding",    "source",     "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
@@ -185,7 +189,11 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
     if (value.has("target_lengths"))
         generation.target_lengths = input_at(value.at("target_lengths"), decode, DType::i32, 1, "B");
-    if (has_all(value, {"image_rows", "image_mask"})) read_image_inputs(value, decode, generation);
+    if (has_all(value, {"image_rows", "image_mask"}))
+        read_image_inputs(value, decode, generation);
+    for (const char *key : {"image_ahead", "coordinates"})
+        if (!generation.sees() && value.has(key))
+            value.at(key).fail("only a model that takes images, by \"image_rows\" and \"image_mask\", has it");
     read_scores(value, decode, generation);
     const bool takes_audio = value.has("source_samples") || value.has("sample_rate");
     for (const char *key : {"source", "source_ids", "source_lengths"})
@@ -197,6 +205,8 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
     if (generation.decode_takes_lengths) set.push_back(generation.source_lengths);
     if (generation.recurrent()) set.push_back(generation.target_lengths);
     if (generation.sees()) set.insert(set.end(), {generation.image_rows, generation.image_mask});
+    if (generation.sees_ahead()) set.push_back(generation.image_ahead);
+    if (!generation.coordinates.empty()) set.push_back(generation.coordinates);
     set.insert(set.end(), generation.encoded.begin(), generation.encoded.end());
     check_all_set(value, decode, set);
 

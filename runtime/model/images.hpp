@@ -26,6 +26,22 @@ struct ImagePlace {
     int64_t skip = 0; // how many of the image's are left out at the beginning, such as that of a class token
 };
 
+// What the graph takes beside patches if images have any size. Patches may be followed by filler; the output then has a
+// row for each square of merged patches.
+struct AnySize {
+    // Of attention that takes windows of so many patches a side for sequences. They are W, in rows from the top left,
+    // and the last ones may be filler.
+    struct Windows {
+        int64_t side = 0;
+        std::string rows = {};    // input, i32 (W, side * side): the numbers of its patches
+        std::string lengths = {}; // input, i32 (W): how many these are
+        std::string places = {};  // input, i32 (B, N): where each patch is in all of the windows
+    };
+    std::string coordinates = {}; // input, i32 (B, N, 2): the row and the column of each patch
+    std::string lengths = {};     // input, i32 (B): how many patches there are
+    std::optional<Windows> windows = {};
+};
+
 struct Images {
     enum class Gives { embedding, classes, tokens }; // (B, C); (B, L); (B, N, C)
 
@@ -38,9 +54,11 @@ struct Images {
     image::Steps steps = {};
     std::optional<Matching> matching = {}; // of a model that gives vectors of texts, too
     std::optional<ImagePlace> place = {};  // of one that gives tokens
-    int64_t tokens = 0;                    // of an image in a prompt, which is found when layers are checked
+    std::optional<AnySize> any_size = {};  // else all have that of `steps`
+    int64_t tokens =
+        0; // of an image in a prompt, at most; where all have one size, it is found when layers are checked
 
-    // How many patches an image has, and how many values a patch.
+    // How many patches an image has, if all have one size, and how many values a patch.
     [[nodiscard]] int64_t patch_count() const { return steps.height / steps.patch * (steps.width / steps.patch); }
     [[nodiscard]] int64_t patch_values() const { return 3 * steps.patch * steps.patch; }
 };

@@ -12,7 +12,8 @@
 namespace lamina::model {
 namespace {
 
-constexpr int64_t longest_side = 8192; // pixels that a model may take
+constexpr int64_t longest_side = 8192;               // pixels that a model may take
+constexpr int64_t most_pixels = int64_t{1} << 24;    // likewise, in all
 
 int64_t pixels_at(JsonView value) { return value.integer(1, longest_side); }
 
@@ -37,9 +38,17 @@ image::Filter filter_at(JsonView value) {
 }
 
 image::Resize resize_at(JsonView value) {
-    value.allow_keys({"height", "width", "shortest_edge", "filter"});
+    value.allow_keys({"height", "width", "shortest_edge", "multiple", "least_pixels", "most_pixels", "filter"});
     image::Resize out{.filter = filter_at(value.at("filter"))};
-    if (value.has("shortest_edge")) {
+    for (const char *key : {"least_pixels", "most_pixels"})
+        if (value.has(key) != value.has("multiple")) value.fail("\"multiple\" and \"" + std::string(key) + "\" need each other");
+    if (value.has("multiple")) {
+        for (const char *key : {"height", "width", "shortest_edge"})
+            if (value.has(key)) value.at(key).fail("cannot be given beside \"multiple\"");
+        out.multiple = pixels_at(value.at("multiple"));
+        out.most = value.at("most_pixels").integer(out.multiple * out.multiple, most_pixels);
+        out.least = value.at("least_pixels").integer(1, out.most);
+    } else if (value.has("shortest_edge")) {
         if (value.has("height") || value.has("width"))
             value.fail("\"shortest_edge\" cannot be given beside \"height\" and \"width\"");
         out.shortest = pixels_at(value.at("shortest_edge"));
@@ -55,8 +64,20 @@ image::Steps steps_at(JsonView value) {
     if (size.items().size() != 2) size.fail("expected a height and a width, found " + size.description());
     out.height = pixels_at(size.at(size_t{0})), out.width = pixels_at(size.at(1));
     out.patch = value.at("patch").integer(1, longest_side);
-    if (out.height < out.patch || out.width < out.patch)
-        size.fail("expected at least the patches' " + std::to_string(out.patch) + " pixels");
+    if (value.has("size")) {
+        const JsonView size = value.at("size");
+        if (size.items().size() != 2) size.fail("expected a height and a width, found " + size.description());
+        out.height = pixels_at(size.at(size_t{0})), out.width = pixels_at(size.at(1));
+        if (out.height < out.patch || out.width < out.patch)
+            size.fail("expected at least the patches' " + std::to_string(out.patch) + " pixels");
+    }
+    if (value.has("merge")) {
+        out.merge = value.at("merge").integer(1, longest_side);
+        if (out.height / out.patch % out.merge != 0 || out.width / out.patch % out.merge != 0)
+            value.at("merge").fail("expected a number that divides the image's patches, of which there are " +
+                                   std::to_string(out.height / out.patch) + " x " +
+                                   std::to_string(out.width / out.patch));
+    }
     if (value.has("resize")) out.resize = resize_at(value.at("resize"));
     if (value.has("scale")) out.scale = finite_at(value.at("scale"));
     if (value.has("mean")) out.mean = colours_at(value.at("mean"));
@@ -88,6 +109,30 @@ ImagePlace place_at(JsonView value, const Model &model) {
     if (out.mark.empty()) value.at("mark").fail("expected a text that is not empty");
     out.token =
         static_cast<int32_t>(value.at("token").integer(0, static_cast<int64_t>(model.generation->target->size()) - 1));
+AnySize::Windows windows_at(JsonView value, const Graph &graph, int64_t merge) {
+    value.allow_keys({"side", "rows", "lengths", "places"});
+    AnySize::Windows out{.side = value.at("side").integer(1, 256),
+                         .rows = input_at(value.at("rows"), graph, DType::i32, 2, "W 64"),
+                         .lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "W"),
+                         .places = input_at(value.at("places"), graph, DType::i32, 2, "B N")};
+    if (out.side % merge != 0)
+        value.at("side").fail("expected a multiple of \"merge\", " + std::to_string(merge) + ": windows do not cut squares");
+    return out;
+}
+
+// What follows if images are not cut to one size.
+AnySize any_size_at(JsonView value, const Graph &graph, const image::Steps &steps) {
+    if (!steps.resize || steps.resize->multiple == 0)
+        value.fail("without a \"size\", expected \"resize\" with a \"multiple\"");
+    if (steps.resize->multiple % (steps.patch * steps.merge) != 0)
+        value.at("resize").at("multiple").fail("expected a multiple of " + std::to_string(steps.patch * steps.merge) +
+                                               ", the side of a square of patches");
+    AnySize out{.coordinates = input_at(value.at("coordinates"), graph, DType::i32, 3, "B N 2"),
+                .lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "B")};
+    if (value.has("windows")) out.windows = windows_at(value.at("windows"), graph, steps.merge);
+    return out;
+}
+
     return out;
 }
 
@@ -116,12 +161,22 @@ Images read_images(JsonView value, const Model &model) {
                       "classes", "labels", "scores", "matching", "tokens", "place"});
     const Graph &graph = graph_at(value.at("graph"), model);
     Images out{.graph = graph.name, .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K")};
-    check_all_set(value, graph, {out.patches});
     read_output(value, graph, out);
     if (value.has("place") != (out.gives == Images::Gives::tokens))
         value.fail("\"tokens\" and \"place\" need each other");
     if (value.has("labels"))
+    std::vector<std::string> set{out.patches};
+    if (!value.has("size")) {
+        out.any_size = any_size_at(value, graph, out.steps);
+        set.insert(set.end(), {out.any_size->coordinates, out.any_size->lengths});
+        if (const auto &windows = out.any_size->windows)
+            set.insert(set.end(), {windows->rows, windows->lengths, windows->places});
+    }
+    for (const char *key : {"coordinates", "lengths", "windows"})
+        if (!out.any_size && value.has(key)) value.at(key).fail("images of one \"size\" do not have it");
+    check_all_set(value, graph, set);
         for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
+    if (out.any_size && !out.place) value.fail("only images in prompts (\"tokens\") may have any size");
     if (value.has("scores")) out.scores = scores_at(value.at("scores"));
     out.steps = steps_at(value);
     if (value.has("place")) out.place = place_at(value.at("place"), model);

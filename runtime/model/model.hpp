@@ -60,6 +60,10 @@ struct Generation {
     std::string target_lengths;             // likewise, how many of a row's ids count; empty: all of them do
     std::string image_rows, image_mask;     // likewise, what images show, (B, T, C), and which ids it stands in for,
                                             // (B, T); empty: decode takes no images
+    std::string image_ahead;                // likewise, how many ids after its own each one sees, (B, T): those of its
+                                            // image; empty: it sees none
+    std::string coordinates;                // likewise, where each id is in time, and in the rows and the columns of its
+                                            // image (B, T, 3); empty: its position alone counts
     int64_t image_channels = 0;             // C
     std::string scores;                     // its output, (B, T, V)
     bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)

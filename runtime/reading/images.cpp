@@ -1,23 +1,22 @@
 #include "reading/images.hpp"
 
-#include "image/prepare.hpp"
 #include "model/place.hpp"
 
 #include <algorithm>
 #include <bit>
 
 namespace lamina::reading {
-
-void expect_pixels(const Image &image, size_t number) {
-    const bool sized = image.width > 0 && image.height > 0 && image.width <= INT32_MAX && image.height <= INT32_MAX;
-    if (!sized || static_cast<uint64_t>(image.width) * static_cast<uint64_t>(image.height) * 3 != image.pixels.size())
-        throw Error(ErrorCode::input, "image " + std::to_string(number + 1) + ": expected 3 values for each of " +
-                                          std::to_string(image.width) + " x " + std::to_string(image.height) +
-                                          " pixels, at least one, found " + std::to_string(image.pixels.size()) +
-                                          " values");
-}
-
 namespace {
+
+// Of any size: a row for each square of patches.
+void expect_shape_of_squares(const model::Model &model, const Shape &output, const Shape &patches) {
+    const int64_t merge = model.images->steps.merge;
+    const Shape wanted{patches.front(), patches[1] / (merge * merge), model.generation->image_channels};
+    if (model.images->place->skip == 0 && output == wanted) return;
+    throw Error(ErrorCode::input, model::place_in(model, "/images/tokens") + ": expected '" + model.images->output +
+                                      "' to be " + to_string(wanted) + " for patches " + to_string(patches) +
+                                      ", and nothing of it skipped, found " + to_string(output));
+}
 
 void expect_shape_of_rows(const model::Model &model, const Shape &output, int64_t batch) {
     const int64_t skip = model.images->place->skip, channels = model.generation->image_channels;
@@ -37,23 +36,6 @@ const model::Images &images_of(const model::Model &model) {
     return *model.images;
 }
 
-TensorMap inputs_of_images(const model::Images &model, std::span<const Image> images, int64_t rows) {
-    Tensor patches(TensorType{DType::f32, {rows, model.patch_count(), model.patch_values()}});
-    const auto size = static_cast<size_t>(model.patch_count() * model.patch_values());
-    for (size_t i = 0; i < images.size(); ++i)
-        image::prepare(images[i], model.steps, patches.f32().subspan(i * size, size));
-    return {{model.patches, std::move(patches)}};
-}
-
-TensorMap usual_inputs(const model::Images &model) {
-    Image picture{model.steps.width, model.steps.height, {}};
-    for (int64_t y = 0; y < picture.height; ++y)
-        for (int64_t x = 0; x < picture.width; ++x)
-            for (const int64_t colour : {x * 255 / picture.width, y * 255 / picture.height, (x ^ y) % 256})
-                picture.pixels.push_back(static_cast<uint8_t>(colour));
-    return inputs_of_images(model, {&picture, 1}, 1);
-}
-
 std::vector<std::vector<float>> read_images(detail::SessionState &session, const std::vector<Image> &images,
                                             const ImageOptions &options) {
     const model::Images &model = images_of(*session.model);
@@ -65,7 +47,7 @@ std::vector<std::vector<float>> read_images(detail::SessionState &session, const
         const auto rows = static_cast<int64_t>(std::bit_ceil(some.size())); // so that few programs serve all
         const TensorMap inputs = inputs_of_images(model, some, rows);
         const Tensor output = session.surviving_loss([&] { return session.run(model.graph, inputs); }).at(model.output);
-        expect_shape_of_images(*session.model, output.shape(), rows);
+        expect_shape_of_images(*session.model, output.shape(), inputs.at(model.patches).shape());
         const auto width = static_cast<size_t>(output.shape().back());
         for (size_t i = 0; i < some.size(); ++i) {
             const auto row = output.f32().subspan(i * width, width);
@@ -76,15 +58,11 @@ std::vector<std::vector<float>> read_images(detail::SessionState &session, const
     return out;
 }
 
-plan::GraphShapes shapes_of(const model::Images &images, int64_t batch) {
-    plan::GraphShapes shapes;
-    shapes.inputs[images.patches] = {DType::f32, {batch, images.patch_count(), images.patch_values()}};
-    return shapes;
-}
-
-void expect_shape_of_images(const model::Model &model, const Shape &output, int64_t batch) {
+void expect_shape_of_images(const model::Model &model, const Shape &output, const Shape &patches) {
     const model::Images &images = *model.images;
     const bool classes = images.gives == model::Images::Gives::classes;
+    const int64_t batch = patches.front();
+    if (images.any_size) return expect_shape_of_squares(model, output, patches);
     if (images.place) return expect_shape_of_rows(model, output, batch);
     const auto place = [&](const char *key) { return model::place_in(model, std::string("/images/") + key) + ": "; };
     if (output.size() != 2 || output.front() != batch)

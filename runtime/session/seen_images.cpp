@@ -10,21 +10,22 @@
 
 namespace lamina::detail {
 
-SeenImages::One SeenImages::find(const Tensor &given) {
+SeenImages::One SeenImages::find(const Tensor &given, int64_t columns, int64_t tokens) {
     const uint64_t hash = hash_of(given.bytes());
     const std::scoped_lock lock(mutex_);
     for (const auto &[first, weak] : known_) {
         const One image = weak.lock();
-        if (!image || image->hash != hash || !std::ranges::equal(image->given.bytes(), given.bytes())) continue;
+        if (!image || image->hash != hash || image->columns != columns || image->tokens() != tokens) continue;
+        if (!std::ranges::equal(image->given.bytes(), given.bytes())) continue;
         keep(image);
         return image;
     }
     return nullptr;
 }
 
-SeenImages::One SeenImages::add(Tensor given, Tensor rows) {
+SeenImages::One SeenImages::add(Tensor given, int64_t columns, Tensor rows) {
     const std::scoped_lock lock(mutex_);
-    SeenImage image{hash_of(given.bytes()), std::move(given), std::move(rows), 0};
+    SeenImage image{hash_of(given.bytes()), std::move(given), columns, std::move(rows), 0};
     image.first = places(image.tokens());
     const auto out = std::make_shared<const SeenImage>(std::move(image));
     known_[out->first] = out;
@@ -72,6 +73,29 @@ std::vector<SeenImages::One> SeenImages::among(std::span<const int32_t> tokens) 
         if (out.empty() || out.back() != image) out.push_back(image);
     }
     return out;
+}
+
+void SeenImages::expect_whole(std::span<const int32_t> tokens) const {
+    const std::scoped_lock lock(mutex_);
+    for (size_t i = 0; i < tokens.size(); ++i) {
+        if (tokens[i] >= 0) continue;
+        const One image = at(tokens[i]);
+        const auto count = static_cast<size_t>(image->tokens());
+        bool whole = i + count < tokens.size() && tokens[i + count] >= 0;
+        for (size_t row = 0; whole && row < count; ++row)
+            whole = int64_t{tokens[i + row]} == -1 - image->first - static_cast<int64_t>(row);
+        if (!whole)
+            throw Error(ErrorCode::input, "token " + std::to_string(i) +
+                                              ": the tokens of an image see each other, so expected all of its " +
+                                              std::to_string(count) +
+                                              ", and one of text behind them, as image_prompt_ids() gives them");
+        i += count;
+    }
+}
+
+SeenImages::One SeenImages::of(int32_t id) const {
+    const std::scoped_lock lock(mutex_);
+    return at(id);
 }
 
 std::span<const float> SeenImages::row(int32_t id) const {

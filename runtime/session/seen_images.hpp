@@ -17,6 +17,7 @@ namespace lamina::detail {
 struct SeenImage {
     uint64_t hash = 0; // of `given`
     Tensor given;      // (1, N, K)
+    int64_t columns;   // tokens that stand side by side in the image; it has as many rows of them as that leaves
     Tensor rows;       // (1, tokens, C)
     int64_t first = 0; // row r has the id -1 - first - r
 
@@ -30,13 +31,17 @@ class SeenImages {
   public:
     using One = std::shared_ptr<const SeenImage>;
 
-    // What is known of the image that has become this; null: nothing.
-    [[nodiscard]] One find(const Tensor &given);
-    One add(Tensor given, Tensor rows);
+    // What is known of the image that has become this, with so many tokens in columns; null: nothing.
+    [[nodiscard]] One find(const Tensor &given, int64_t columns, int64_t tokens);
+    One add(Tensor given, int64_t columns, Tensor rows);
     // The images that these tokens are of, which stay known as long as somebody has them. Throws Error(input) for an id
     // of none that is known.
     [[nodiscard]] std::vector<One> among(std::span<const int32_t> tokens) const;
-    // (C). Throws Error(input) for an id of none.
+    // Throws Error(input) unless these tokens have each image whole, and one of text behind it.
+    void expect_whole(std::span<const int32_t> tokens) const;
+    // The image that a token is of. Throws as above.
+    [[nodiscard]] One of(int32_t id) const;
+    // (C). Throws as above.
     [[nodiscard]] std::span<const float> row(int32_t id) const;
 
   private:

@@ -246,7 +246,7 @@ namespace families {
 
 std::span<const Architecture> llama() {
     using enum Architecture::Tied;
-    static constexpr std::array<Architecture, 19> kinds{{
+    static constexpr std::array<Architecture, 17> kinds{{
         {"ernie4_5",
          [](Draft &draft) { build(draft, {.interleaved = true}); },
          {"ernie4_5", {}, {}, all_biases},
@@ -283,7 +283,6 @@ std::span<const Architecture> llama() {
          {"phi3", fused_tensors, phi3_settings},
          "model"},
         {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2"}, "model"},
-        {.model_type = "qwen2_5_vl", .build = nullptr, .of_texts = "qwen2_5_vl_text", .flat = true, .tied = by_either},
         {"qwen2_5_vl_text",
          [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf ? axes : sections}); },
          {},
@@ -293,7 +292,6 @@ std::span<const Architecture> llama() {
          [](Draft &draft) { build(draft, {.alternating = true, .mixture = &qwen2_moe}); },
          {"qwen2moe", {}, moe_settings, qkv_biases},
          "model"},
-        {.model_type = "qwen2_vl", .build = nullptr, .of_texts = "qwen2_vl_text", .flat = true, .tied = by_either},
         {"qwen2_vl_text",
          [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf ? axes : sections}); },
          {"qwen2vl"},
