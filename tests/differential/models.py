@@ -25,7 +25,8 @@ class Base:
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
-        self.text_part = "vision_config" in config and self.family not in ("clip", "llava", "siglip")
+        self.text_part = "vision_config" in config and self.family not in ("clip", "gemma3", "llava", "qwen2_5_vl", "qwen2_vl",
+                                                                             "siglip")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
@@ -67,8 +68,16 @@ class Base:
 class Seeing(Base):
     """A model that sees and talks, with what it takes to see."""
 
-    header = {"preprocessor": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 8},
-                               "crop_size": {"height": 8, "width": 8}}}
+    preprocessors = {
+        "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 16, "width": 16}},
+        "llava": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 8},
+                  "crop_size": {"height": 8, "width": 8}}}
+    preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl"), {
+        "image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "min_pixels": 64, "max_pixels": 1600})
+
+    @property
+    def header(self):
+        return {"preprocessor": self.preprocessors[self.family]}
 
 
 def kind_of(name, shape):
@@ -113,7 +122,15 @@ def ids(name, batch, length):
 def patches(batch, count, side):
     """What Lamina takes of images, and the same as transformers takes it: square images of (3, height, width)."""
     rows, pixels = math.isqrt(count), torch.tensor(uniform("patches", batch * count * 3 * side * side).astype(np.float32))
-    return pixels.reshape(batch, rows, rows, 3, side, side).permute(0, 3, 1, 4, 2, 5).reshape(batch, 3, rows * side, rows * side)
+    squares = rows // merge
+    pixels = pixels.reshape(batch, squares, squares, merge, merge, 3, side, side)
+    return pixels.permute(0, 5, 1, 3, 6, 2, 4, 7).reshape(batch, 3, rows * side, rows * side)
+
+
+def patches_of_any_size(count, side, frames):
+    """The same for one image, as Qwen2-VL takes it: each patch with all of its frames, which are the same."""
+    pixels = torch.tensor(uniform("patches", count * 3 * side * side).astype(np.float32))
+    return pixels.reshape(count, 3, 1, side * side).expand(-1, -1, frames, -1).reshape(count, -1)
 
 
 # ---- Plain models ----
@@ -359,7 +376,7 @@ def seeing_decoders(decoder, gemma, rope):
                 vision_config=patches | dict(embed_dim=16, hidden_size=24))
     patches |= dict(hidden_size=16, intermediate_size=20, out_hidden_size=24)
     yield plain(T.Qwen2_5_VLForConditionalGeneration, T.Qwen2_5_VLConfig, text_config=qwen2, tie_word_embeddings=False,
-                vision_config=patches)
+                vision_config=patches | dict(depth=2, window_size=17, fullatt_block_indexes=[1]))
     yield plain(T.Qwen3VLForConditionalGeneration, T.Qwen3VLConfig, tie_word_embeddings=False,
                 text_config=axes | dict(head_dim=8, attention_bias=False),
                 vision_config=patches | dict(num_position_embeddings=16, deepstack_visual_indexes=[0]))

@@ -123,6 +123,21 @@ def run(model, family):
                 "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
     if model.can_generate():
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1)}
+    if family == "gemma3":
+        vision = model.config.vision_config
+        side = vision.image_size // vision.patch_size
+        pixels = models.patches(BATCH, side ** 2, vision.patch_size, side // math.isqrt(model.config.mm_tokens_per_image))
+        rest = vision.image_size - pixels.shape[-1]  # right of the last patch, and below
+        seen = model.model.get_image_features(pixel_values=torch.nn.functional.pad(pixels, (0, rest, 0, rest)),
+                                              return_dict=True)
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
+                "tokens": seen.pooler_output.reshape(-1)}
+    if family in ("qwen2_5_vl", "qwen2_vl"):
+        vision, grid = model.config.vision_config, torch.tensor([[1, 6, 10]])
+        pixels = models.patches_of_any_size(60, vision.patch_size, vision.temporal_patch_size)
+        seen = model.model.get_image_features(pixels, grid, return_dict=True)
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
+                "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
     ids = ids * mask + 1 * ~mask
     more = {}
     if getattr(model.config, "type_vocab_size", 1) == 2:

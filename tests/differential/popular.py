@@ -198,7 +198,7 @@ def seeing(llama):
         architectures=["Qwen2_5_VLForConditionalGeneration"], max_window_layers=1, model_type="qwen2_5_vl",
         rope_scaling={"type": "mrope", "mrope_section": [1, 1, 1]}, sliding_window=5, tie_word_embeddings=True,
         transformers_version="4.41.2", use_sliding_window=False, vision_token_id=24,
-        vision_config=patches | dict(in_chans=3, spatial_patch_size=4, window_size=112, fullatt_block_indexes=[7],
+        vision_config=patches | dict(in_chans=3, spatial_patch_size=4, window_size=16, fullatt_block_indexes=[7],
                                      tokens_per_second=2)), dict(
         rename=lambda name: name.replace("model.language_model.", "model.").replace("model.visual.", "visual."))
     texts = qwen | dict(attention_bias=False, dtype="bfloat16", head_dim=8, model_type="qwen3_vl_text", rope_theta=5000000,

@@ -5,6 +5,7 @@
 #include <lamina/inspect.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace differential {
 
@@ -30,6 +31,53 @@ Tensor patches(const std::string &dims) {
     return Tensor::of({batch, count, values}, std::vector<float>(pixels.begin(), pixels.end()));
 }
 
+// Of an image of any size: patches in squares of two a side, 6 x 10 in all, with their rows, columns and windows.
+TensorMap of_any_size(const ModelGraph &graph) {
+    constexpr int64_t rows = 6, columns = 10, all = rows * columns;
+    TensorMap out{{"lengths", Tensor::of({1}, std::vector<int32_t>{all})},
+                  {"coordinates", Tensor(TensorType{DType::i32, {1, all, 2}})}};
+    int64_t area = 0; // of a window
+    for (const ModelTensor &input : graph.inputs) {
+        const int64_t size = input.dims.find(' ') == std::string::npos
+                                 ? 0
+                                 : std::stoll("0" + input.dims.substr(input.dims.rfind(' ') + 1));
+        if (input.name == "window_rows") area = size;
+        if (input.name != "patches") continue;
+        const std::vector<double> pixels = uniform("patches", static_cast<size_t>(all * size));
+        out["patches"] = Tensor::of({1, all, size}, std::vector<float>(pixels.begin(), pixels.end()));
+    }
+    const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(area)));
+    const int64_t across = side == 0 ? 0 : (columns + side - 1) / side,
+                  windows = side == 0 ? 0 : (rows + side - 1) / side * across;
+    Tensor window_rows(TensorType{DType::i32, {std::max<int64_t>(windows, 1), std::max<int64_t>(area, 1)}}),
+        window_lengths(TensorType{DType::i32, {std::max<int64_t>(windows, 1)}}),
+        places(TensorType{DType::i32, {1, all}});
+    for (int64_t patch = 0; patch < all; ++patch) {
+        const int64_t square = patch / 4, y = square / (columns / 2) * 2 + patch % 4 / 2,
+                      x = square % (columns / 2) * 2 + patch % 2;
+        const auto at = static_cast<size_t>(patch);
+        out.at("coordinates").i32()[2 * at] = static_cast<int32_t>(y);
+        out.at("coordinates").i32()[2 * at + 1] = static_cast<int32_t>(x);
+        if (side == 0) continue;
+        const int64_t window = y / side * across + x / side;
+        const int64_t place = window * area + window_lengths.i32()[static_cast<size_t>(window)]++;
+        window_rows.i32()[static_cast<size_t>(place)] = static_cast<int32_t>(patch);
+        places.i32()[at] = static_cast<int32_t>(place);
+    }
+    if (side != 0) {
+        out["window_rows"] = std::move(window_rows), out["window_lengths"] = std::move(window_lengths);
+        out["window_places"] = std::move(places);
+    }
+    return out;
+}
+
+// Of words alone: the same on all axes.
+Tensor coordinates_of_words() {
+    Tensor out(TensorType{DType::i32, {batch, length, 3}});
+    for (size_t i = 0; i < out.i32().size(); ++i) out.i32()[i] = static_cast<int32_t>(i / 3 % length);
+    return out;
+}
+
 // What a decoder is given in the place of words where there are no images.
 Tensor no_images(const std::string &dims) {
     const int64_t channels = std::stoll(dims.substr(dims.rfind(' ') + 1));
@@ -39,6 +87,7 @@ Tensor no_images(const std::string &dims) {
 Tensor input_of(const std::string &graph, const std::string &name, bool has_encoder, int64_t kinds) {
     if (name == "ids") return graph == "decode" && has_encoder ? ids("target", target) : ids("ids", length);
     if (name == "lengths") return Tensor::of({batch}, lengths);
+    if (name == "coordinates") return coordinates_of_words();
     if (name == "position") return Tensor::of({batch}, std::vector<int32_t>(batch, 0));
     if (name == "image_mask") return Tensor(TensorType{DType::i32, {batch, length}}); // words alone
     if (name == "target_lengths") return Tensor::of({batch}, std::vector<int32_t>(batch, static_cast<int32_t>(length)));
@@ -145,6 +194,10 @@ std::map<std::string, std::vector<float>> Reader::run(const Model &model) {
                                 [](const ModelTensor &input) { return input.dims == "B N 1"; }))
             inputs = frames_of(inside, inside.graphs.at(graph));
         for (const ModelTensor &input : inside.graphs.at(graph).inputs) {
+        if (graph == std::string("encode_image") &&
+            std::ranges::find(inside.graphs.at(graph).inputs, "coordinates", &ModelTensor::name) !=
+                inside.graphs.at(graph).inputs.end())
+            inputs = of_any_size(inside.graphs.at(graph));
             if (inputs.contains(input.name)) continue;
             const auto known = encoded.find(input.name);
             int64_t kinds = 1;

@@ -1,0 +1,198 @@
+// Models that see images of any size, compared with transformers. seeing/make_any_size.py wrote what it answers.
+#include "catch.hpp"
+#include "folders.hpp"
+
+#include <lamina/batch.hpp>
+#include <lamina/convert.hpp>
+#include <lamina/image.hpp>
+#include <lamina/inspect.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+
+using namespace lamina;
+using matchers::contains;
+using nlohmann::json;
+using test::json_of;
+using test::runtime;
+using test::session_of;
+namespace fs = std::filesystem;
+
+namespace any_size {
+namespace {
+
+const fs::path seeing = test::architectures / "seeing", image_files = test::architectures / "images" / "files";
+constexpr int32_t image_token = 50;
+
+fs::path talking(const TemporaryFolder &folder, const std::string &name) {
+    const auto options = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
+    fs::copy(test::architectures / "models" / name, folder.path(), options);
+    fs::copy(seeing / "talking", folder.path(), options);
+    return folder.path();
+}
+
+std::vector<Image> images_of(const json &conversation) {
+    std::vector<Image> out;
+    for (const std::string file : conversation["images"]) out.push_back(read_image(image_files / file));
+    return out;
+}
+
+// Of one colour, so that only their shapes differ.
+Image plain(int64_t width, int64_t height) {
+    return {width, height, std::vector<uint8_t>(static_cast<size_t>(3 * width * height), 90)};
+}
+
+std::vector<int32_t> prompt_of(Session &session, const json &conversation) {
+    return image_prompt_ids(session, conversation["prompt"], images_of(conversation));
+}
+
+GenerateOptions greedy() {
+    GenerateOptions out;
+    out.max_length = 6;
+    out.ignore_end = true;
+    return out;
+}
+
+void check_answers(Session session, const json &conversations) {
+    for (const json &each : conversations) {
+        INFO(each["prompt"].get<std::string>());
+        const auto answer = each["answer"].get<std::vector<int32_t>>();
+        std::vector<int32_t> ids = prompt_of(session, each);
+        CHECK(generate_from_ids(session, ids, greedy()).front().tokens == answer);
+        GenerateOptions whole = greedy();
+        whole.cached = false;
+        CHECK(generate_from_ids(session, ids, whole).front().tokens == answer);
+        std::ranges::replace_if(
+            ids, [](int32_t id) { return id < 0; }, image_token);
+        CHECK(ids == each["ids"].get<std::vector<int32_t>>());
+    }
+}
+
+} // namespace
+
+TEST_CASE("any size: answers about images are those of transformers, after conversion, too") {
+    const json expected = json_of(seeing / "any_size.json");
+    for (const char *name : {"qwen2_5_vl_sees", "qwen2_vl_sees"}) {
+        const TemporaryFolder folder, converted;
+        const Model model = runtime().load(talking(folder, name));
+        for (const Device &device : runtime().devices()) {
+            INFO(name << " on " << device.id);
+            check_answers(runtime().session(model, device), expected[name]);
+        }
+        check_answers(runtime().session(model, runtime().device("reference")), expected[name]);
+        convert(runtime(), folder.path(), {}).model.save(converted.path() / "model");
+        const Model again = runtime().load(converted.path() / "model");
+        check_answers(runtime().session(again, runtime().device("cpu")), expected[name]);
+        const TextGeneration inside = inspect(again).generation.value();
+        CHECK(inside.images.value().mark == "<image>");
+        CHECK(inside.images.value().tokens == 25);
+        CHECK(inside.images.value().width == 0);
+    }
+}
+
+TEST_CASE("any size: texts with images beside each other, and guesses, give what each gives alone") {
+    const json expected = json_of(seeing / "any_size.json")["qwen2_5_vl_sees"];
+    const TemporaryFolder folder;
+    Session session = session_of(talking(folder, "qwen2_5_vl_sees"));
+    Batch batch(session, {.slots = 3, .length = 60});
+    for (const size_t guesses : {size_t{0}, size_t{3}}) {
+        GenerateOptions options = greedy();
+        options.reuse = true;
+        options.guess_ahead = guesses;
+        std::map<uint64_t, std::vector<int32_t>> wanted, found;
+        for (const json &each : expected)
+            wanted[batch.add_ids(prompt_of(session, each), options)] = each["answer"].get<std::vector<int32_t>>();
+        while (!batch.empty())
+            for (const Batch::Progress &each : batch.step())
+                if (each.finished) found[each.id] = each.finished->tokens;
+        CHECK(found == wanted);
+    }
+    // Alone, so that it is guessed ahead, after its own beginning.
+    GenerateOptions options = greedy();
+    options.guess_ahead = 4;
+    CHECK(generate_from_ids(session, prompt_of(session, expected[2]), options).front().tokens ==
+          expected[2]["answer"].get<std::vector<int32_t>>());
+}
+
+TEST_CASE("any size: images become as many patches as in transformers") {
+    const TemporaryFolder folder;
+    const Model model = runtime().load(talking(folder, "qwen2_5_vl_sees"));
+    for (const json &each : json_of(seeing / "any_size.json")["sizes"]) {
+        const Image image = plain(each[0], each[1]);
+        INFO(image.width << " x " << image.height);
+        const GraphRun run = image_inputs(model, {image});
+        int64_t rows = 0, columns = 0;
+        const auto places = run.inputs.at("coordinates").i32();
+        for (size_t i = 0; i < places.size(); i += 2) {
+            rows = std::max<int64_t>(rows, places[i] + 1);
+            columns = std::max<int64_t>(columns, places[i + 1] + 1);
+        }
+        CHECK(rows == each[2]);
+        CHECK(columns == each[3]);
+        CHECK(run.inputs.at("lengths").i32().front() == rows * columns);
+    }
+}
+
+TEST_CASE("any size: images of the same patches in another shape are others") {
+    const TemporaryFolder folder;
+    Session session = session_of(talking(folder, "qwen2_5_vl_sees"));
+    const auto ids = [&](int64_t width, int64_t height) {
+        return image_prompt_ids(session, "<image> w3", {plain(width, height)});
+    };
+    const std::vector<int32_t> wide = ids(32, 16), high = ids(16, 32);
+    CHECK(wide.size() == high.size());
+    CHECK(wide.size() == 9);
+    CHECK(std::ranges::find(high, wide.front()) == high.end());
+    CHECK(ids(32, 16) == wide);
+}
+
+TEST_CASE("any size: images that no model takes are refused") {
+    const TemporaryFolder folder;
+    const Model model = runtime().load(talking(folder, "qwen2_5_vl_sees"));
+    Session session = runtime().session(model, runtime().device("cpu"));
+    const auto refused = [&](const std::vector<Image> &images, const std::string &prompt) {
+        return message_of([&] { (void)image_prompt_ids(session, prompt, images); });
+    };
+    CHECK_THAT(refused({plain(1, 201)}, "<image> w3"),
+               contains("an image of 1 x 201 pixels: expected at most 200 times as many in one direction"));
+    CHECK_THAT(refused({Image{2, 2, std::vector<uint8_t>(11)}}, "<image> w3"), contains("image 1: expected 3 values"));
+    CHECK_THAT(refused({plain(8, 8)}, "<image> <image>"), contains("found it 2 times"));
+    CHECK_THAT(refused(std::vector<Image>(3, plain(40, 40)), "<image> <image> <image>"),
+               contains("expected at most 64"));
+    CHECK_THAT(message_of([&] { (void)image_inputs(model, {plain(8, 8), plain(8, 8)}); }), contains("one at a time"));
+}
+
+TEST_CASE("any size: a model folder says what its graph takes, or is refused") {
+    const TemporaryFolder folder, converted;
+    const fs::path saved = converted.path() / "model";
+    convert(runtime(), talking(folder, "qwen2_5_vl_sees"), {}).model.save(saved);
+    const json good = json_of(saved / "model.json");
+    CHECK(good["images"]["resize"] ==
+          json{{"multiple", 8}, {"least_pixels", 256}, {"most_pixels", 1600}, {"filter", "bicubic"}});
+    CHECK(good["images"]["windows"]["side"] == 4);
+    CHECK(good["generation"]["coordinates"] == "coordinates");
+    const auto refused = [&](const std::function<void(json &)> &change) {
+        json changed = good;
+        change(changed);
+        std::ofstream(saved / "model.json") << changed.dump();
+        return message_of([&] { (void)runtime().load(saved); });
+    };
+    CHECK(refused([](json &) {}).empty());
+    CHECK_THAT(refused([](json &m) { m["images"]["resize"].erase("most_pixels"); }), contains("need each other"));
+    CHECK_THAT(refused([](json &m) { m["images"]["resize"]["height"] = 8; }), contains("beside \"multiple\""));
+    CHECK_THAT(refused([](json &m) { m["images"]["resize"]["multiple"] = 12; }),
+               contains("/images/resize/multiple") && contains("expected a multiple of 8"));
+    CHECK_THAT(refused([](json &m) { m["images"]["resize"]["most_pixels"] = 63; }), contains("most_pixels"));
+    CHECK_THAT(refused([](json &m) { m["images"].erase("resize"); }), contains("without a \"size\""));
+    CHECK_THAT(refused([](json &m) { m["images"].erase("coordinates"); }), contains("coordinates"));
+    CHECK_THAT(refused([](json &m) { m["images"]["windows"]["side"] = 3; }),
+               contains("/images/windows/side") && contains("expected a multiple of \"merge\", 2"));
+    CHECK_THAT(refused([](json &m) { m["images"]["windows"]["side"] = 6; }),
+               contains("input 'window_rows': expected a shape of (W 16)"));
+    CHECK_THAT(refused([](json &m) { m["images"]["size"] = {16, 16}; }), contains("do not have it"));
+    CHECK_THAT(refused([](json &m) { m["images"]["place"]["skip"] = 1; }), contains("nothing of it skipped"));
+    CHECK_THAT(refused([](json &m) { m["generation"].erase("coordinates"); }), contains("nothing gives the input"));
+}
+
+} // namespace any_size

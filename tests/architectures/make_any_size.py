@@ -1,0 +1,93 @@
+"""The same as make_seeing.py for models that see images of any size: Qwen2-VL and Qwen2.5-VL.
+
+    python3 -m venv venv && venv/bin/pip install torch torchvision transformers safetensors
+    venv/bin/python tests/architectures/make_any_size.py qwen2_5_vl_sees
+"""
+
+import torch
+import transformers as T
+from transformers.vision_utils import get_vision_position_ids, get_vision_window_index
+
+from tiny import here, ids, llama_like, rope, save
+
+IMAGE = 50  # the token that an image's tokens have
+PATCH, MERGE = 4, 2
+
+
+def windows_of(grid, side):
+    """Of the patches of an image, as Lamina's graph takes them. `side`: of a window, in pixels."""
+    index, ends = get_vision_window_index(grid, MERGE, side, PATCH)
+    squares = MERGE * MERGE
+    order = (index[:, None] * squares + torch.arange(squares)).flatten()  # of patches, window by window
+    lengths = ends[1:] - ends[:-1]
+    most = (side // PATCH // MERGE * MERGE) ** 2
+    rows, places = torch.zeros(len(lengths), most, dtype=torch.int64), torch.zeros(len(order), dtype=torch.int64)
+    for window, (end, length) in enumerate(zip(ends[1:].tolist(), lengths.tolist())):
+        rows[window, :length] = order[end - length:end]
+        places[order[end - length:end]] = window * most + torch.arange(length)
+    return {"window_rows": rows, "window_lengths": lengths, "window_places": places[None]}
+
+
+def seeing(name, model, sizes, **processor):
+    """A prompt of two images of these sizes, in patches; the first one also alone."""
+    config, sees = model.config, model.config.vision_config
+    grids = torch.tensor([[1, *size] for size in sizes])
+    patches = [torch.randn(h * w, 3, PATCH * PATCH, dtype=torch.float32).to(torch.float64) for h, w in sizes]
+    pixels = torch.cat(patches)[:, :, None].expand(-1, -1, sees.temporal_patch_size, -1).flatten(1)
+    counts = [h * w // MERGE ** 2 for h, w in sizes]
+    tokens = ids(1, sum(counts) + 9) % IMAGE
+    for first, count in zip([2, 2 + counts[0] + 3], counts):
+        tokens[0, first:first + count] = IMAGE
+    mask = (tokens == IMAGE).to(torch.int32)
+    coordinates = model.model.get_rope_index(tokens, mask, grids)[0].permute(1, 2, 0)
+    first = {"patches": patches[0].flatten(1)[None], "lengths": torch.tensor([len(patches[0])]),
+             "coordinates": get_vision_position_ids(grids[:1], MERGE)[None]}
+    if "window_size" in sees.to_dict():
+        first |= windows_of(grids[:1], sees.window_size)
+
+    class Graphs(dict):
+        """What needs the model's numbers is computed when it is asked for."""
+
+        def items(self):
+            return [("encode_image", (first, lambda m: {"tokens": self.seen(m)[0][None]})), ("decode", (self.inputs, self.run))]
+
+        inputs = {"ids": tokens, "position": torch.zeros(1, dtype=torch.int32), "image_mask": mask,
+                  "coordinates": coordinates}
+
+        def seen(self, m):
+            return m.model.get_image_features(pixels, grids, return_dict=True).pooler_output
+
+        def run(self, m):
+            rows = torch.zeros(*tokens.shape, config.text_config.hidden_size, dtype=torch.float64)
+            rows[mask.bool()] = torch.cat(list(self.seen(m)))
+            self.inputs["image_rows"] = rows
+            return {"logits": m(input_ids=tokens, pixel_values=pixels, image_grid_thw=grids, mm_token_type_ids=mask).logits}
+
+    if save(name, model, Graphs()):
+        T.Qwen2VLImageProcessor(patch_size=PATCH, merge_size=MERGE, **processor).save_pretrained(here / name)
+
+
+def text(**more):
+    sections = rope("default", mrope_section=[1, 1, 2])
+    return llama_like(hidden_size=48, use_sliding_window=False, max_window_layers=1, rope_parameters=sections) | more
+
+
+def whole(kind, vision, **more):
+    config = kind(text_config=text(**more), vision_config=vision | dict(patch_size=PATCH), image_token_id=IMAGE)
+    for part in (config, config.text_config, config.vision_config):
+        part._attn_implementation = "eager"
+    return config
+
+
+if __name__ == "__main__":
+    torch.manual_seed(10)
+    windowed = dict(depth=3, hidden_size=24, num_heads=2, intermediate_size=20, out_hidden_size=48)
+    seeing("qwen2_5_vl_sees", T.Qwen2_5_VLForConditionalGeneration(whole(
+        T.Qwen2_5_VLConfig, windowed | dict(window_size=17, fullatt_block_indexes=[1]))), [(6, 10), (4, 2)],
+        size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40})
+    seeing("qwen2_5_vl_sees_all", T.Qwen2_5_VLForConditionalGeneration(whole(
+        T.Qwen2_5_VLConfig, windowed | dict(window_size=40, fullatt_block_indexes=[7], hidden_act="gelu"),
+        use_sliding_window=True, sliding_window=9)), [(2, 12), (6, 6)], min_pixels=20 * 20, max_pixels=33 * 33)
+    seeing("qwen2_vl_sees", T.Qwen2VLForConditionalGeneration(whole(
+        T.Qwen2VLConfig, dict(depth=2, embed_dim=24, num_heads=3, mlp_ratio=2, hidden_size=48))), [(4, 6), (6, 2)],
+        size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.4, 0.5, 0.6], resample=2)

@@ -1,0 +1,79 @@
+"""The same as make.py for models that see images of any size: writes any_size.json.
+
+    venv/bin/python tests/architectures/make_any_size.py && venv/bin/python tests/architectures/seeing/make_any_size.py
+"""
+
+import json
+
+import torch
+import transformers as T
+from PIL import Image, ImageOps
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
+
+from make import TEMPLATE, files, here, user
+
+# The two likeliest tokens of each step are far apart, so that one step of 255 in a pixel changes no answer.
+CONVERSATIONS = [
+    {"messages": [user("w38 w19 w5", 1)], "images": ["photo.png"]},
+    {"messages": [user("w38 w19 w5", 1)], "images": ["turned.png"]},
+    {"messages": [user("w11", 1), {"role": "assistant", "content": "w9 w10"}, user("w16 w6", 1)],
+     "images": ["photo.png", "alpha.png"]},
+    {"messages": [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "w5 "}, {"type": "image"},
+                                               {"type": "text", "text": "w39"}]}],
+     "images": ["gray_16.png", "palette.png"]},
+    {"messages": [{"role": "user", "content": "w3 w4 w5"}], "images": []},
+]
+
+
+def opened(file):
+    """As Lamina opens it: what is transparent is white."""
+    image = ImageOps.exif_transpose(Image.open(files / file))
+    if image.mode in ("RGBA", "LA", "PA"):
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
+    if image.mode.startswith("I"):
+        image = image.point(lambda value: value / 257).convert("L")
+    return image.convert("RGB")
+
+
+def answers(name):
+    folder = here.parent / "models" / name
+    model = T.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
+    tokenizer = T.AutoTokenizer.from_pretrained(here / "talking")
+    processor = T.AutoImageProcessor.from_pretrained(folder)
+    out = []
+    for each in CONVERSATIONS:
+        prompt = tokenizer.apply_chat_template(each["messages"], chat_template=TEMPLATE,
+                                               add_generation_prompt=True, tokenize=False)
+        inputs = processor([opened(file) for file in each["images"]], return_tensors="pt") if each["images"] else {}
+        # As Qwen2VLProcessor does it, which needs one for videos, too.
+        counts = [int(grid.prod()) // processor.merge_size ** 2 for grid in inputs.get("image_grid_thw", [])]
+        text = "".join(word + "<image> " * count for word, count in zip(prompt.split("<image> "), counts + [0]))
+        tokens = tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
+        types = (tokens == model.config.image_token_id).to(torch.int64)
+        with torch.no_grad():
+            found = model.generate(tokens, mm_token_type_ids=types, attention_mask=torch.ones_like(tokens), **inputs,
+                                   do_sample=False, max_new_tokens=6,
+                                   min_new_tokens=6, return_dict_in_generate=True, output_scores=True)
+        ids = tokens[0].tolist()
+        margin = min(float(-scores[0].topk(2).values.diff()) for scores in found.scores)
+        print(f"{name}: {counts} of {len(ids)} tokens; the two likeliest are {margin:.2f} apart, or more")
+        out.append(each | {"prompt": prompt, "ids": ids, "answer": found.sequences[0, len(ids):].tolist()})
+    return out
+
+
+def sizes(name):
+    """Widths and heights of images, and how many rows and columns of patches they become."""
+    processor = T.AutoImageProcessor.from_pretrained(here.parent / "models" / name)
+    patch, square = processor.patch_size, processor.patch_size * processor.merge_size
+    out = []
+    for width, height in [(1, 1), (8, 8), (16, 16), (20, 12), (12, 20), (28, 36), (37, 23), (4, 800), (800, 4), (41, 41),
+                          (100, 100), (640, 480), (13, 500), (39, 40), (199, 1), (1000, 1001)]:
+        size = smart_resize(height, width, square, processor.size["shortest_edge"], processor.size["longest_edge"])
+        out.append([width, height, *(side // patch for side in size)])
+    return out
+
+
+if __name__ == "__main__":
+    expected = {name: answers(name) for name in ("qwen2_5_vl_sees", "qwen2_vl_sees")}
+    expected["sizes"] = sizes("qwen2_5_vl_sees")
+    (here / "any_size.json").write_text(json.dumps(expected, indent=1) + "\n")
