@@ -105,7 +105,8 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
              for model_type in ("albert", "bert", "camembert", "electra", "roberta", "xlm-roberta")}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
-ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "llava": {"vision_feature_select_strategy": "default"},
+ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "gemma3": {"boi_token_index": 255999, "eoi_token_index": 256000},
+             "llava": {"vision_feature_select_strategy": "default"},
              "modernbert": {"local_attention": 128},
              "nemotron_h": {"hybrid_override_pattern": None}, "nomic_bert": {"tie_word_embeddings": True},
              "phi3": {"rope_theta": 10000.0}}

@@ -12,16 +12,20 @@ from conftest import source
 
 architectures = source / "tests" / "architectures"
 files = architectures / "images" / "files"
-expected = json.loads((architectures / "seeing" / "expected.json").read_text())["llava"]
+answers = json.loads((architectures / "seeing" / "expected.json").read_text())
+expected = answers["llava"]
 how = {"max_length": 6, "ignore_end": True, "temperature": 0}
+
+
+def talking(folder, name, words):
+    shutil.copytree(architectures / "models" / name, folder)
+    shutil.copytree(architectures / "seeing" / words, folder, dirs_exist_ok=True)
+    return lamina.load(folder, "cpu")
 
 
 @pytest.fixture(scope="module")
 def llava(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models") / "llava"
-    shutil.copytree(architectures / "models" / "llava", folder)
-    shutil.copytree(architectures / "seeing" / "talking", folder, dirs_exist_ok=True)
-    return lamina.load(folder, "cpu")
+    return talking(tmp_path_factory.mktemp("models") / "llava", "llava", "talking")
 
 
 def messages_of(conversation, image=lambda file: file):
@@ -35,8 +39,7 @@ def messages_of(conversation, image=lambda file: file):
     return out
 
 
-def words(conversation):
-    special = (1, 2, 50)
+def words(conversation, special=(1, 2, 50)):
     return " ".join(f"w{i}" for i in conversation["answer"] if i not in special)
 
 
@@ -46,6 +49,13 @@ def test_answers_are_those_of_transformers(llava, conversation):
     assert llava.chat_prompt(messages) == conversation["prompt"]
     assert llava.chat(messages, **how).strip() == words(conversation)
     assert "".join(llava.stream_chat(messages, **how)).strip() == words(conversation)
+
+
+def test_images_may_see_all_of_themselves(tmp_path):
+    gemma = talking(tmp_path / "gemma", "gemma3_sees", "talking_gemma3")
+    for conversation in answers["gemma3_sees"]:
+        found = gemma.chat(messages_of(conversation), **how)
+        assert found.split() == words(conversation, (1, 2, 49, 50, 51, 52)).split()
 
 
 def test_images_may_be_arrays(llava):

@@ -138,7 +138,7 @@ uint64_t detail::BatchState::add(generation::Source source, const GenerateOption
         throw Error(ErrorCode::input, "an empty text has no answer");
     const auto shared = std::make_shared<const GenerateOptions>(generation::resolved(model, options, true));
     generation::Task task = generation::task_of(model, source, options.first, length, shared);
-    if (const auto *const ids = std::get_if<generation::Ids>(&source)) task.images = of_session.images.among(*ids);
+    task.images = generation::images_of(of_session, source);
     if (task.prefix.size() > length)
         throw Error(ErrorCode::input, "a text of " + std::to_string(task.prefix.size()) + " tokens: expected at most " +
                                           std::to_string(length) + ", the length that the batch was made for");

@@ -57,9 +57,16 @@ GraphWriter::Tensor DecoderGraph::target_lengths() const {
     return graph_->takes(name) ? name : graph_->input(name, DType::i32, "B");
 }
 
-GraphWriter::Tensor DecoderGraph::embedded(const std::string &module, const GraphWriter::Embedding &options) const {
+GraphWriter::Tensor DecoderGraph::ahead() const {
+    const char *const name = "image_ahead";
+    if (!graph_->takes("image_rows") || !draft_->images->see_each_other) return "";
+    return graph_->takes(name) ? name : graph_->input(name, DType::i32, "B T");
+}
+
+GraphWriter::Tensor DecoderGraph::embedded(const std::string &module, const GraphWriter::Embedding &options,
+                                           bool words_scaled) const {
     const GraphWriter::Tensor words = graph_->embedding(module, ids_, options);
-    const bool scaled = options.scale != 1; // models differ in whether that is for images, too
+    const bool scaled = options.scale != 1 && !words_scaled; // models differ in whether that is for images, too
     if (!continues() || scaled || !draft_->images || !draft_->images->of_prompts()) return words;
     const GraphWriter::Tensor rows = graph_->input("image_rows", DType::f32, "B T " + std::to_string(options.channels)),
                               mask = graph_->input("image_mask", DType::i32, "B T");
@@ -96,6 +103,7 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                                                     .softcap = options.softcap,
                                                     .window = options.window,
                                                     .position = position_,
+                                                    .ahead = ahead(),
                                                     .key_lengths = lengths_,
                                                     .slopes = options.slopes,
                                                     .sinks = options.sinks});

@@ -44,10 +44,10 @@ class DecoderGraph {
     using HeadNorm =
         std::function<GraphWriter::Tensor(const std::string &, const GraphWriter::Tensor &, int64_t heads)>;
 
-    // Attention of tokens to those before them: the products MODULE.q_proj, .k_proj and .v_proj, then that of the
-    // output.
-    // Of the ids; of images of a prompt, what the model sees in their places.
-    [[nodiscard]] GraphWriter::Tensor embedded(const std::string &module, const GraphWriter::Embedding &options) const;
+    // Of the ids; of images of a prompt, what the model sees in their places. words_scaled: a scale is of words alone,
+    // and not of images.
+    [[nodiscard]] GraphWriter::Tensor embedded(const std::string &module, const GraphWriter::Embedding &options,
+                                               bool words_scaled = false) const;
 
     struct SelfAttention {
         int64_t heads, kv_heads, head_dim;
@@ -61,6 +61,8 @@ class DecoderGraph {
         std::string slopes = {}, sinks = {};
         GraphWriter::Tensor residual = {};
     };
+    // Attention of tokens to those before them: the products MODULE.q_proj, .k_proj and .v_proj, then that of the
+    // output.
     [[nodiscard]] GraphWriter::Tensor self_attention(const std::string &module, const GraphWriter::Tensor &x,
                                                      const SelfAttention &options) const;
 
@@ -80,6 +82,9 @@ class DecoderGraph {
     Task task_;
     GraphWriter *graph_;
     GraphWriter::Tensor ids_, position_, lengths_;
+
+    // How far tokens look ahead, of a model whose images see all of themselves; else empty.
+    [[nodiscard]] GraphWriter::Tensor ahead() const;
 
     [[nodiscard]] GraphWriter::Tensor words(const GraphWriter::Tensor &x, const Heads &heads) const;
 };

@@ -222,6 +222,7 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
                   {"k", k},
                   {"v", v},
                   {"position", options.position},
+                  {"ahead", options.ahead},
                   {"key_lengths", options.key_lengths},
                   {"score_bias", options.score_bias},
                   {"distance_bias", options.distance_bias}},

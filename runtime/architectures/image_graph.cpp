@@ -1,6 +1,7 @@
 #include "architectures/image_graph.hpp"
 
 #include "architectures/weight_parts.hpp"
+#include "image/prepare.hpp"
 
 #include <algorithm>
 #include <array>
@@ -49,6 +50,21 @@ model::Weight resampled(const model::Weight &table, int64_t tokens, const Sides 
                 row[c] = static_cast<float>(sum);
             }
         }
+    return model::Weight::of(std::move(out));
+}
+
+// Rows of tokens, then of patches row by row, whose order becomes that of images.
+model::Weight in_squares(const model::Weight &table, int64_t tokens, const Sides &patches, int64_t merge) {
+    const model::Weight plain = scaled(table, 1);
+    const int64_t width = table.type.shape[1];
+    const auto *const values = reinterpret_cast<const float *>(plain.bytes().data()); // in a Tensor, which is aligned
+    Tensor out(plain.type);
+    float *const rows = out.f32().data();
+    std::copy_n(values, tokens * width, rows);
+    for (int64_t y = 0; y < patches.height; ++y)
+        for (int64_t x = 0; x < patches.width; ++x)
+            std::copy_n(values + (tokens + y * patches.width + x) * width, width,
+                        rows + (tokens + image::place_of_patch(y, x, patches.width, merge)) * width);
     return model::Weight::of(std::move(out));
 }
 
@@ -101,6 +117,17 @@ GraphWriter::Tensor ImageGraph::with_token(const std::string &token, const Graph
     draft_->weights.add(token + ".rows", draft_->weights.at(token).shaped({1, graph_->channels(x)}));
     draft_->unused.insert(token);
     return graph_->layer(token, "prepend", {{"x", x}});
+}
+
+GraphWriter::Tensor ImageGraph::learned_positions(const std::string &module, const GraphWriter::Tensor &x,
+                                                  int64_t tokens) const {
+    const int64_t merge = draft_->images->merge, count = tokens + patches();
+    if (merge == 1) return graph_->learned_positions(module, x, "", count);
+    const std::string table = module + ".weight", squares = module + ".squares";
+    graph_->require(table, {count, graph_->channels(x)});
+    draft_->weights.add(squares + ".weight", in_squares(draft_->weights.at(table), tokens, {rows_, columns_}, merge));
+    draft_->unused.insert(table);
+    return graph_->learned_positions(squares, x, "", count);
 }
 
 GraphWriter::Tensor ImageGraph::with_positions(const std::string &positions, const GraphWriter::Tensor &x,

@@ -13,12 +13,19 @@ class ImageGraph {
 
     [[nodiscard]] GraphWriter &graph() const { return *graph_; }
     [[nodiscard]] int64_t patches() const { return rows_ * columns_; } // of an image
+    [[nodiscard]] int64_t rows() const { return rows_; }
+    [[nodiscard]] int64_t columns() const { return columns_; }
+    // From now on patches come in squares of so many a side, which divides rows and columns, one square after the other.
+    void merge(int64_t side) const { draft_->images->merge = side; }
 
     // A convolution whose steps are as wide as it is: a product of each patch.
     [[nodiscard]] GraphWriter::Tensor embedded(const std::string &module, int64_t width, bool biased) const;
     // A learned token before those of x: a tensor of the file, of any shape with as many values.
     [[nodiscard]] GraphWriter::Tensor with_token(const std::string &token, const GraphWriter::Tensor &x,
                                                  const Shape &shape) const;
+    // Adds those of MODULE.weight, of `tokens` and of each patch, in which patches stand row by row.
+    [[nodiscard]] GraphWriter::Tensor learned_positions(const std::string &module, const GraphWriter::Tensor &x,
+                                                        int64_t tokens) const;
     // Adds positions, of `tokens` and of each patch: a tensor of the file, (1, tokens + patches, C). Those of patches
     // are resampled if images have another size than the model was trained with.
     [[nodiscard]] GraphWriter::Tensor with_positions(const std::string &positions, const GraphWriter::Tensor &x,

@@ -27,7 +27,7 @@ struct Processor {
     int64_t resample;
     std::array<double, 3> mean, deviation;
 };
-constexpr std::array<Processor, 6> processors{{
+constexpr std::array<Processor, 7> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
@@ -146,6 +146,7 @@ std::optional<Sides> crop_of(const Config &config, const Processor &processor) {
 // How an image gets its size and its values, as keys of model.json.
 Preparation preparation_of(const Config &config, std::string_view model_type) {
     Json out;
+    Preparation prepared;
     const Processor &processor = processor_of(config, model_type);
     const bool any_size = processor.name == "Qwen2VL";
     std::optional<Sides> resized, crop;

@@ -34,7 +34,7 @@ GraphWriter::Tensor VisionTower::embedded() const {
     const std::string embeddings = prefix_ + "embeddings.";
     GraphWriter::Tensor x = images_.embedded(embeddings + "patch_embedding", layers_.width(), !of_clip_);
     if (of_clip_) x = images_.with_token(embeddings + "class_embedding", x, {layers_.width()});
-    x = graph().learned_positions(embeddings + "position_embedding", x, "", images_.patches() + (of_clip_ ? 1 : 0));
+    x = images_.learned_positions(embeddings + "position_embedding", x, of_clip_ ? 1 : 0);
     return of_clip_ ? layers_.norm("pre_layrnorm", x) : x;
 }
 
@@ -56,14 +56,22 @@ std::vector<GraphWriter::Tensor> VisionTower::states(const std::vector<int64_t> 
     return out;
 }
 
-Json image_place(const Draft &draft, const Config &whole, const char *key) {
+GraphWriter::Tensor VisionTower::last() const {
+    return layers_.norm("post_layernorm", layers_.all(embedded(), false, ""));
+}
+
+std::string token_text(const Draft &draft, const Config &whole, const char *key) {
     const int64_t token = whole.integer(key);
-    Json out{{"token", token}};
-    if (!draft.texts || !draft.texts->tokenizer) return out;
+    if (!draft.texts || !draft.texts->tokenizer) return "";
     const auto text =
         token < 0 || token > INT32_MAX ? std::nullopt : draft.texts->tokenizer->token(static_cast<int32_t>(token));
     if (!text) whole.fail(key, "the tokenizer has no token " + std::to_string(token));
-    out["mark"] = out["text"] = *text;
+    return *text;
+}
+
+Json image_place(const Draft &draft, const Config &whole, const char *key) {
+    Json out{{"token", whole.integer(key)}};
+    if (const std::string text = token_text(draft, whole, key); !text.empty()) out["mark"] = out["text"] = text;
     return out;
 }
 

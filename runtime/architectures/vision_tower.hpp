@@ -26,6 +26,9 @@ class VisionTower {
     // -1 is the last one. Throws Error(input) for a number that no layer has; `key` is where `whole` says it.
     [[nodiscard]] std::vector<GraphWriter::Tensor> states(const std::vector<int64_t> &wanted, const char *key) const;
 
+    // The last of them, normed.
+    [[nodiscard]] GraphWriter::Tensor last() const;
+
   private:
     Config whole_;
     Config config_;
@@ -37,8 +40,11 @@ class VisionTower {
     [[nodiscard]] GraphWriter::Tensor embedded() const;
 };
 
-// "place" of model.json, of the image token that `key` of `whole` names. `text`: what is read in place of `mark`, by
-// default the token alone, as `mark` is.
+// The text of the token whose id `key` of `whole` has; empty if the files have no tokenizer.
+[[nodiscard]] std::string token_text(const Draft &draft, const Config &whole, const char *key);
+
+// "place" of model.json, of the image token that `key` of `whole` names: it stands for an image, and is read in its
+// place.
 [[nodiscard]] Json image_place(const Draft &draft, const Config &whole, const char *key);
 
 } // namespace lamina::architectures

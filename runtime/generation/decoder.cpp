@@ -165,12 +165,16 @@ std::span<const Scores> Decoder::check(std::span<const int32_t> tokens) {
 void Decoder::fill(Tokens tokens) {
     constexpr size_t least = 16; // a shorter block takes as long, because it reads the same weights
     size_t longest = 1, alone = 0;
+    bool whole_images = false; // where a block ends then differs among rows
     for (const auto ids : tokens) {
+        whole_images =
+            whole_images || (model_.sees_ahead() && std::ranges::any_of(ids, [](int32_t id) { return id < 0; }));
         longest = std::max(longest, ids.size());
         if (ids.size() > 1) alone += std::max(ids.size(), least);
     }
     if (longest == 1) return;
-    if (!given_.empty() || 2 * alone >= longest * all_->rows_for(tokens)) return all_->fill(tokens);
+    const bool together = !given_.empty() || 2 * alone >= longest * all_->rows_for(tokens);
+    if (together && (!whole_images || rows_ == 1)) return all_->fill(tokens);
     for (size_t r = 0; r < rows_; ++r)
         if (tokens[r].size() > 1) fill_alone(r, tokens[r]);
 }

@@ -191,6 +191,13 @@ class Texts {
 
 } // namespace
 
+std::vector<detail::SeenImages::One> images_of(const detail::SessionState &session, const Source &source) {
+    const auto *const ids = std::get_if<Ids>(&source);
+    if (ids == nullptr) return {};
+    if (session.model->generation->sees_ahead()) session.images.expect_whole(*ids);
+    return session.images.among(*ids);
+}
+
 std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session, const std::vector<Source> &sources,
                                                    const GenerateOptions &given) {
     check_options(given);
@@ -203,7 +210,7 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
     size_t longest = 0, longest_prefix = 0;
     for (const size_t i : texts.order()) {
         tasks.push_back(task_of(model, sources[i], options.first + i, positions, shared));
-        if (const auto *const ids = std::get_if<Ids>(&sources[i])) tasks.back().images = session.images.among(*ids);
+        tasks.back().images = images_of(session, sources[i]);
         longest_prefix = std::max(longest_prefix, tasks.back().prefix.size());
         longest = std::min(longest_prefix + tasks.back().max_length, positions);
     }

@@ -27,6 +27,10 @@ void check_options(const GenerateOptions &options);
 // that come as a whole: `one_beam` says that they do not.
 [[nodiscard]] GenerateOptions resolved(const model::Model &model, GenerateOptions options, bool one_beam = false);
 
+// The images that a source has tokens of. Throws Error(input) for one that is not known, or of which the model has to
+// see all at once and a part is missing.
+[[nodiscard]] std::vector<detail::SeenImages::One> images_of(const detail::SessionState &session, const Source &source);
+
 // What is to be generated from a source, for sampling with this number. Throws Error(input) if a prompt is empty and
 // the model has no token to begin with, or if it is longer than the model's makers let texts become. `options` are as
 // resolved() gives them.

@@ -17,6 +17,17 @@ constexpr float suppressing =
 
 bool is_kept(std::span<const int32_t> tokens) { return tokens.data() != nullptr; }
 
+// How many tokens to take from `first` on, if those of an image stay together: up to `count`, or an image that is
+// longer.
+size_t with_whole_images(std::span<const int32_t> tokens, size_t first, size_t count) {
+    const auto within_image = [&](size_t i) { return i < tokens.size() && tokens[i - 1] < 0 && tokens[i] < 0; };
+    size_t end = first + count;
+    while (end > first && within_image(end)) --end;
+    if (end > first) return end - first;
+    for (end = first + count; within_image(end);) ++end;
+    return end - first;
+}
+
 } // namespace
 
 plan::GraphShapes decode_shapes(const model::Generation &model, const TensorMap &given, size_t rows, size_t length,
@@ -91,26 +102,28 @@ void Sequences::fill(Tokens tokens) {
     tokens = tokens.first(std::min(rows, tokens.size()));
     for (size_t first = 0; first + 1 < longest;) {
         // A block may be longer than what is left of the tokens, but not than what is left of the positions.
-        size_t most = longest_block;
+        size_t positions = shape_.positions;
         for (size_t r = 0; r < tokens.size(); ++r)
-            if (is_kept(tokens[r])) most = std::min(most, shape_.positions - taken_[r].size());
+            if (is_kept(tokens[r])) positions = std::min(positions, shape_.positions - taken_[r].size());
         const size_t left = longest - 1 - first, whole = std::bit_floor(left);
         const bool filled_up = left - whole > whole / 2; // rather than one more block: a quarter of it is filler
-        const size_t length = std::min(filled_up ? 2 * whole : whole, std::bit_floor(most));
-        run_block(tokens, rows, first, length);
-        first += length;
+        size_t length = std::min(filled_up ? 2 * whole : whole, std::bit_floor(std::min(longest_block, positions)));
+        const size_t count = model_.sees_ahead() ? with_whole_images(tokens.front(), first, length) : length;
+        if (count > length) length = std::min(std::bit_ceil(count), positions);
+        run_block(tokens, rows, first, count, length);
+        first += count;
     }
 }
 
-// Gives every row the tokens [first, first + length) of its own, less its last one. What follows them is computed from
-// filler; the next token takes its place in the caches.
-void Sequences::run_block(Tokens tokens, size_t rows, size_t first, size_t length) {
+// Gives every row the tokens [first, first + count) of its own, less its last one, in a program for `length` of them.
+// What follows them is computed from filler; the next token takes its place in the caches.
+void Sequences::run_block(Tokens tokens, size_t rows, size_t first, size_t count, size_t length) {
     std::vector<std::span<const int32_t>> block(tokens.size());
     ids_.assign(rows * length, filler);
     std::ranges::fill(lengths_, 0);
     for (size_t r = 0; r < tokens.size(); ++r) {
         if (first + 1 < tokens[r].size())
-            block[r] = tokens[r].subspan(first, std::min(tokens[r].size() - 1 - first, length));
+            block[r] = tokens[r].subspan(first, std::min(tokens[r].size() - 1 - first, count));
         std::ranges::copy(block[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * length));
         lengths_[r] = static_cast<int32_t>(block[r].size());
     }
@@ -136,6 +149,7 @@ void Sequences::check(std::span<const int32_t> tokens) {
     const size_t length = std::bit_ceil(tokens.size());
     ids_.assign(length, filler);
     std::ranges::copy(tokens, ids_.begin());
+    lengths_.front() = static_cast<int32_t>(tokens.size());
     use_program(1, length, Gives::all, taken_.front().size() + length);
     run_at_ends(length);
     taken_.front().insert(taken_.front().end(), tokens.begin(), tokens.end());
@@ -148,7 +162,6 @@ void Sequences::run_whole(Tokens tokens) {
         std::ranges::copy(taken_[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * shape_.longest));
         lengths_[r] = static_cast<int32_t>(taken_[r].size());
     }
-    lengths_.front() = static_cast<int32_t>(tokens.size());
     run(); // from position 0
 }
 
@@ -170,18 +183,6 @@ void Sequences::run_at_ends(size_t length) {
     run();
 }
 
-// Ids below zero are of images: the decoder gets what the image shows there instead.
-void Sequences::write_images() {
-    const plan::GraphPlan &plan = program_->plan();
-    const auto width = static_cast<size_t>(model_.image_channels);
-    const int32_t token = session_.model->images ? session_.model->images->place.value().token : filler;
-    image_mask_.assign(ids_.size(), 0);
-    bool any = false;
-    for (size_t i = 0; i < ids_.size(); ++i) {
-        if (ids_[i] >= 0) continue;
-        if (!std::exchange(any, true)) image_rows_.resize(ids_.size() * width);
-        std::ranges::copy(session_.images.row(ids_[i]), image_rows_.begin() + static_cast<std::ptrdiff_t>(i * width));
-        image_mask_[i] = 1;
 // The tokens of an image see those of it that come after them.
 void Sequences::write_images_ahead() {
     image_ahead_.assign(ids_.size(), 0);
@@ -204,6 +205,19 @@ void Sequences::write_coordinates() {
     program_->write(program_->plan().inputs.at(model_.coordinates), std::as_bytes(std::span(coordinates_)));
 }
 
+// Ids below zero are of images: the decoder gets what the image shows there instead.
+void Sequences::write_images() {
+    const plan::GraphPlan &plan = program_->plan();
+    const auto width = static_cast<size_t>(model_.image_channels);
+    const int32_t token = session_.model->images ? session_.model->images->place.value().token : filler;
+    if (model_.sees_ahead()) write_images_ahead();
+    image_mask_.assign(ids_.size(), 0);
+    bool any = false;
+    for (size_t i = 0; i < ids_.size(); ++i) {
+        if (ids_[i] >= 0) continue;
+        if (!std::exchange(any, true)) image_rows_.resize(ids_.size() * width);
+        std::ranges::copy(session_.images.row(ids_[i]), image_rows_.begin() + static_cast<std::ptrdiff_t>(i * width));
+        image_mask_[i] = 1;
         ids_[i] = token;
     }
     program_->write(plan.inputs.at(model_.image_mask), std::as_bytes(std::span(image_mask_)));
@@ -212,6 +226,7 @@ void Sequences::write_coordinates() {
 
 void Sequences::run() {
     session_.runtime->working();
+    if (!model_.coordinates.empty()) write_coordinates();
     if (model_.sees()) write_images();
     program_->write(program_->plan().inputs.at(model_.target_ids), std::as_bytes(std::span(ids_)));
     program_->write(program_->plan().inputs.at(model_.position), std::as_bytes(std::span(positions_).first(rows_)));
@@ -225,7 +240,6 @@ void Sequences::run() {
 void Sequences::keep(size_t row, size_t tokens) {
     Ids &ids = taken_[row];
     if (tokens < ids.size()) ids.resize(model_.recurrent() ? 0 : tokens);
-    if (!model_.coordinates.empty()) write_coordinates();
 }
 
 void Sequences::copy(size_t row, Sequences &from, size_t from_row) {

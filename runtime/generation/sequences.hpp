@@ -38,7 +38,7 @@ class Sequences {
     // Makes the programs that give scores, the one of most rows last.
     void prepare();
     // The tokens of each row before its last one go into the caches, in blocks, through programs without the layers
-    // that only scores need.
+    // that only scores need. Images whose tokens see each other may be of a single row alone.
     void fill(Tokens tokens);
     // Then the last ones: program() has the scores of what follows them, or the candidates. `scores`: both.
     void step(Tokens tokens, bool scores);
@@ -86,7 +86,7 @@ class Sequences {
     enum class Gives { nothing, candidates, scores, all };
     void use_program(size_t rows, size_t length, Gives gives, size_t needed);
     void write_what_stays();
-    void run_block(Tokens tokens, size_t rows, size_t first, size_t length);
+    void run_block(Tokens tokens, size_t rows, size_t first, size_t count, size_t length);
     void run_at_ends(size_t length);
     void write_images();
     void write_coordinates();
@@ -106,9 +106,10 @@ class Sequences {
     Gives gives_ = Gives::candidates;
     std::vector<int32_t> ids_, positions_, lengths_; // that it takes: of all rows
     std::vector<int32_t> image_mask_;                // likewise: which ids are of images
+    std::vector<int32_t> image_ahead_;               // and how many of its image come after each
     std::vector<float> image_rows_;
-    std::vector<int32_t> moved_;  // rows as reorder() has them, until the caches follow; empty: they have
     std::vector<int32_t> coordinates_;               // of the ids, three each
+    std::vector<int32_t> moved_;  // rows as reorder() has them, until the caches follow; empty: they have
     std::vector<int32_t> places_; // these, before rows move again
 };
 

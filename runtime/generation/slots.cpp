@@ -16,6 +16,12 @@ double since(std::chrono::steady_clock::time_point began) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
+// How many tokens a part of so many has if it ends with one of text: those of an image may have to stay together.
+size_t ending_in_text(std::span<const int32_t> tokens, size_t count) {
+    while (count != 0 && count < tokens.size() && tokens[count - 1] < 0) ++count;
+    return count;
+}
+
 bool reuses(const Search &search) { return search.task().options->reuse && !search.whole(0).empty(); }
 
 } // namespace
@@ -244,10 +250,11 @@ void Slots::divide_prompts() {
     const size_t part = readers_.empty() ? 0 : pace_.part(others_write_);
     const size_t room = part == 0 ? short_ones : part;
     for (const size_t i : readers_) {
-        const size_t left = room - read_;
+        const size_t left = room - std::min(room, read_);
         if (left > 1) share(i);
         const size_t all = tokens_[i * shape_.beams].size();
-        const size_t now = left == part ? std::min(all, left) : all <= std::max<size_t>(left, 1) ? all : 0;
+        size_t now = left == part ? std::min(all, left) : all <= std::max<size_t>(left, 1) ? all : 0;
+        if (session_.model->generation->sees_ahead()) now = ending_in_text(tokens_[i * shape_.beams], now);
         read_ += now <= 1 ? 0 : now;
         reading_[i] = now < all;
         for (size_t b = 0; b < shape_.beams; ++b) {

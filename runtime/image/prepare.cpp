@@ -41,7 +41,7 @@ void prepare(const Image &image, const Steps &steps, std::span<float> out) {
         for (int64_t x = 0; x < across * steps.patch; ++x) {
             const int64_t row = y + std::min<int64_t>(top, 0), column = x + std::min<int64_t>(left, 0);
             const bool inside = row >= 0 && row < part.height && column >= 0 && column < part.width;
-            const int64_t patch = y / steps.patch * across + x / steps.patch,
+            const int64_t patch = place_of_patch(y / steps.patch, x / steps.patch, across, steps.merge),
                           place = y % steps.patch * steps.patch + x % steps.patch,
                           at = ((part.top + row) * from->width + part.left + column) * 3;
             for (int64_t c = 0; c < 3; ++c) {

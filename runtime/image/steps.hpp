@@ -22,6 +22,7 @@ struct Steps {
     int64_t height = 0, width = 0; // then the middle of this size is cut out; what lies outside of the image is black;
                                    // 0: nothing is cut out
     int64_t patch = 0;             // pixels of a side
+    int64_t merge = 1;             // patches come in squares of so many a side, one square after the other
     double scale = 1;              // of pixels
     std::array<double, 3> mean{}, deviation{1, 1, 1}; // of red, green and blue, once scaled
 };

@@ -189,8 +189,7 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
     generation.position = input_at(value.at("position"), decode, DType::i32, 1, "B");
     if (value.has("target_lengths"))
         generation.target_lengths = input_at(value.at("target_lengths"), decode, DType::i32, 1, "B");
-    if (has_all(value, {"image_rows", "image_mask"}))
-        read_image_inputs(value, decode, generation);
+    if (has_all(value, {"image_rows", "image_mask"})) read_image_inputs(value, decode, generation);
     for (const char *key : {"image_ahead", "coordinates"})
         if (!generation.sees() && value.has(key))
             value.at(key).fail("only a model that takes images, by \"image_rows\" and \"image_mask\", has it");

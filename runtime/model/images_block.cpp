@@ -60,9 +60,6 @@ image::Resize resize_at(JsonView value) {
 
 image::Steps steps_at(JsonView value) {
     image::Steps out;
-    const JsonView size = value.at("size");
-    if (size.items().size() != 2) size.fail("expected a height and a width, found " + size.description());
-    out.height = pixels_at(size.at(size_t{0})), out.width = pixels_at(size.at(1));
     out.patch = value.at("patch").integer(1, longest_side);
     if (value.has("size")) {
         const JsonView size = value.at("size");
@@ -109,6 +106,9 @@ ImagePlace place_at(JsonView value, const Model &model) {
     if (out.mark.empty()) value.at("mark").fail("expected a text that is not empty");
     out.token =
         static_cast<int32_t>(value.at("token").integer(0, static_cast<int64_t>(model.generation->target->size()) - 1));
+    return out;
+}
+
 AnySize::Windows windows_at(JsonView value, const Graph &graph, int64_t merge) {
     value.allow_keys({"side", "rows", "lengths", "places"});
     AnySize::Windows out{.side = value.at("side").integer(1, 256),
@@ -133,9 +133,6 @@ AnySize any_size_at(JsonView value, const Graph &graph, const image::Steps &step
     return out;
 }
 
-    return out;
-}
-
 struct Output {
     const char *key;
     Images::Gives gives;
@@ -157,14 +154,17 @@ void read_output(JsonView value, const Graph &graph, Images &out) {
 } // namespace
 
 Images read_images(JsonView value, const Model &model) {
-    value.allow_keys({"graph", "patches", "patch", "size", "resize", "scale", "mean", "deviation", "embedding",
-                      "classes", "labels", "scores", "matching", "tokens", "place"});
+    value.allow_keys({"graph", "patches", "patch", "merge", "size", "resize", "scale", "mean", "deviation", "embedding",
+                      "classes", "labels", "scores", "matching", "tokens", "place", "coordinates", "lengths", "windows"});
     const Graph &graph = graph_at(value.at("graph"), model);
     Images out{.graph = graph.name, .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K")};
     read_output(value, graph, out);
     if (value.has("place") != (out.gives == Images::Gives::tokens))
         value.fail("\"tokens\" and \"place\" need each other");
     if (value.has("labels"))
+        for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
+    if (value.has("scores")) out.scores = scores_at(value.at("scores"));
+    out.steps = steps_at(value);
     std::vector<std::string> set{out.patches};
     if (!value.has("size")) {
         out.any_size = any_size_at(value, graph, out.steps);
@@ -175,11 +175,8 @@ Images read_images(JsonView value, const Model &model) {
     for (const char *key : {"coordinates", "lengths", "windows"})
         if (!out.any_size && value.has(key)) value.at(key).fail("images of one \"size\" do not have it");
     check_all_set(value, graph, set);
-        for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
-    if (out.any_size && !out.place) value.fail("only images in prompts (\"tokens\") may have any size");
-    if (value.has("scores")) out.scores = scores_at(value.at("scores"));
-    out.steps = steps_at(value);
     if (value.has("place")) out.place = place_at(value.at("place"), model);
+    if (out.any_size && !out.place) value.fail("only images in prompts (\"tokens\") may have any size");
     if (value.has("matching")) out.matching = matching_at(value.at("matching"), model);
     return out;
 }

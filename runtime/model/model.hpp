@@ -77,6 +77,8 @@ struct Generation {
     // Whether decode has states that cannot forget their last tokens: such a row goes on, or begins anew.
     [[nodiscard]] bool recurrent() const { return !target_lengths.empty(); }
     [[nodiscard]] bool sees() const { return !image_rows.empty(); }
+    // Whether the tokens of an image see each other: they have to be computed together.
+    [[nodiscard]] bool sees_ahead() const { return !image_ahead.empty(); }
     // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens. Not for
     // audio.
     [[nodiscard]] const TextCodec &input() const { return encode.empty() ? *target : *source; }

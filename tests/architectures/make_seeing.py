@@ -26,9 +26,16 @@ def tower(vision_config):
     return T.SiglipImageProcessor(size={"height": side, "width": side})
 
 
-def seeing(name, model, all_rows, skip, processor=None):
-    """Two prompts of two images each. `all_rows`: of the model and pixels, what the graph gives; the first `skip` rows of
-    each image are not among its tokens."""
+def in_squares(patches, merge):
+    """Patches row by row as squares of `merge` a side, one after the other."""
+    side = int(patches.shape[1] ** 0.5)
+    return patches.unflatten(1, (side // merge, merge, side // merge, merge)).transpose(2, 3).flatten(1, 4)
+
+
+def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead=False):
+    """A prompt of two images. `all_rows`: of the model and pixels, what the graph gives; the first `skip` rows of each image
+    are not among its tokens. `merge`: patches come in squares of so many a side. `ahead`: the tokens of an image see each
+    other."""
     config, sees = model.config, model.config.vision_config
     pixels = random_pixels(sees.image_size, sees.image_size)
     with torch.no_grad():
@@ -49,15 +56,21 @@ def seeing(name, model, all_rows, skip, processor=None):
         """What needs the model's numbers is computed when it is asked for."""
 
         def items(self):
-            return [("encode_image", ({"patches": patches_of(pixels, sees.patch_size)},
+            return [("encode_image", ({"patches": in_squares(patches_of(pixels, sees.patch_size), merge)},
                                       lambda m: {"tokens": all_rows(m, pixels)})),
                     ("decode", (self.inputs, self.run))]
 
         inputs = {"ids": tokens, "position": torch.zeros(1, dtype=torch.int32), "image_mask": mask}
 
+        if ahead:
+            inputs["image_ahead"] = torch.zeros_like(mask)
+            for first in at:
+                inputs["image_ahead"][0, first:first + count] = torch.arange(count).flip(0)
+
         def run(self, m):
             self.inputs["image_rows"] = rows(m)
-            return {"logits": m(input_ids=tokens, pixel_values=pixels).logits}
+            types = {"token_type_ids": mask} if ahead else {}
+            return {"logits": m(input_ids=tokens, pixel_values=pixels, **types).logits}
 
     if save(name, model, Graphs()):
         (processor or tower(sees)).save_pretrained(here / name)
@@ -83,6 +96,25 @@ def llavas():
           vision(hidden_act="gelu", layer_norm_eps=1e-3, image_size=17, patch_size=5), vision_feature_layer=[-2, 1, 0])
 
 
+def gemma3(name, tokens, merge, sees, **more):
+    text = llama_like(head_dim=8, query_pre_attn_scalar=12, layer_types=["sliding_attention", "full_attention"],
+                      sliding_window=7)
+    config = T.Gemma3Config(vision_config=sees, text_config=T.Gemma3TextConfig(**text | more), mm_tokens_per_image=tokens,
+                            image_token_index=IMAGE, boi_token_index=IMAGE + 1, eoi_token_index=IMAGE + 2,
+                            tie_word_embeddings=False)
+    config._attn_implementation = config.text_config._attn_implementation = "eager"
+    side = sees.image_size
+    seeing(name, T.Gemma3ForConditionalGeneration(config),
+           lambda m, pixels: m.model.get_image_features(pixel_values=pixels, return_dict=True).pooler_output, 0,
+           T.Gemma3ImageProcessor(size={"height": side, "width": side}), merge, ahead=True)
+
+
+def gemmas():
+    gemma3("gemma3_sees", 9, 2, vision(T.SiglipVisionConfig, image_size=24, vision_use_head=False))
+    gemma3("gemma3_sees_all", 16, 1, vision(T.SiglipVisionConfig, image_size=17, layer_norm_eps=1e-3), sliding_window=40)
+
+
 if __name__ == "__main__":
     torch.manual_seed(9)
     llavas()
+    gemmas()

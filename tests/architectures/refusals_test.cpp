@@ -282,6 +282,11 @@ TEST_CASE("architectures: images, patches and heads that are not supported are n
                contains("/text_config/model_type") && contains("a model for texts alone"));
     CHECK_THAT(refusal("llava", [](nlohmann::json &c) { c.erase("vision_config"); }),
                contains("vision_config: is missing"));
+    for (const int tokens : {8, 16}) // no square, and of a number that does not divide the patches of a side
+        CHECK_THAT(refusal("gemma3_sees", "mm_tokens_per_image", tokens),
+                   contains("/mm_tokens_per_image") && contains("divides the 6 x 6 patches of an image"));
+    CHECK_THAT(refusal("gemma3_sees", [](nlohmann::json &c) { c.erase("vision_config"); }),
+               contains("vision_config: is missing"));
     CHECK_THAT(refusal("dinov2_gated", "image_size", {8, 12}), contains("/image_size") && contains("not square"));
     CHECK_THAT(refusal("dinov2", "image_size", 16), contains("'dinov2.embeddings.position_embeddings'"));
     CHECK_THAT(refusal("dinov2_gated", [](nlohmann::json &c) { c["image_size"] = 8192, c["patch_size"] = 4; }),
@@ -431,4 +436,15 @@ TEST_CASE("architectures: settings of models for audio that are not supported ar
     }
     CHECK_THAT(refusal("hubert", "conv_pos_batch_norm", true), contains("/conv_pos_batch_norm"));
     CHECK_THAT(refusal("hubert", "feat_proj_layer_norm", false), contains("feature_projection.layer_norm"));
+}
+
+TEST_CASE("architectures: distances that DeBERTa cannot have rows for are named") {
+    CHECK_THAT(refusal("deberta", "position_buckets", 1), contains("/position_buckets") && contains("at least 2"));
+    CHECK_THAT(refusal("deberta", [](nlohmann::json &c) { c["position_buckets"] = 16; }),
+               contains("/position_buckets") && contains("distances up to 9"));
+    CHECK_THAT(refusal("deberta", "position_buckets", 8), contains("'deberta.encoder.rel_embeddings.weight'"));
+    CHECK_THAT(refusal("deberta", "pooler_hidden_size", 35), contains("/pooler_hidden_size"));
+    CHECK_THAT(refusal("deberta", "num_attention_heads", 5), contains("/num_attention_heads"));
+    CHECK_THAT(refusal("deberta_masked", "conv_kernel_size", 4), contains("/conv_kernel_size") && contains("odd"));
+    CHECK_THAT(refusal("deberta_masked", "conv_groups", 5), contains("/conv_groups"));
 }

@@ -27,7 +27,7 @@ constexpr int32_t image_token = 50;
 fs::path talking(const TemporaryFolder &folder, const std::string &name) {
     const auto options = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
     fs::copy(test::architectures / "models" / name, folder.path(), options);
-    fs::copy(seeing / "talking", folder.path(), options);
+    fs::copy(seeing / (name.starts_with("gemma3") ? "talking_gemma3" : "talking"), folder.path(), options);
     return folder.path();
 }
 
@@ -66,7 +66,7 @@ void check_seen(const Model &model, Session session, const json &conversations) 
 
 TEST_CASE("seeing: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(seeing / "expected.json");
-    for (const char *name : {"llava", "llava_full"}) {
+    for (const char *name : {"llava", "llava_full", "gemma3_sees", "gemma3_sees_all"}) {
         const TemporaryFolder folder, converted;
         const Model model = runtime().load(talking(folder, name));
         for (const Device &device : runtime().devices()) {
@@ -142,6 +142,73 @@ TEST_CASE("seeing: long conversations lose the images of the turns that are left
     CHECK(chat_prompt(model, said) == conversation["prompt"].get<std::string>());
 }
 
+// Wherever blocks and parts of prompts would end, and whatever is computed beside them.
+TEST_CASE("seeing: images whose tokens see each other are computed as a whole") {
+    for (const char *name : {"gemma3_sees", "gemma3_sees_all"}) {
+        INFO(name);
+        const TemporaryFolder folder;
+        const json expected = json_of(seeing / "expected.json")[name];
+        Session session = session_of(talking(folder, name));
+        for (const size_t slots : {size_t{1}, size_t{2}, size_t{4}}) {
+            INFO(slots << " slots");
+            Batch batch(session, {.slots = slots, .length = 60});
+            std::map<uint64_t, size_t> places;
+            std::vector<Hypothesis> found(expected.size());
+            const auto step = [&] {
+                for (const Batch::Progress &each : batch.step())
+                    if (each.finished) found[places.at(each.id)] = *each.finished;
+            };
+            for (const size_t i : {size_t{4}, size_t{2}, size_t{5}, size_t{0}, size_t{3}, size_t{1}}) {
+                const auto ids = image_prompt_ids(session, expected[i]["prompt"], images_of(expected[i]));
+                GenerateOptions options = greedy();
+                options.reuse = true;
+                places[batch.add_ids(ids, options)] = i;
+                step(); // the others come while it is written
+            }
+            while (!batch.empty()) step();
+            for (size_t i = 0; i < found.size(); ++i) {
+                INFO(expected[i]["prompt"].get<std::string>());
+                CHECK(found[i].tokens == expected[i]["answer"].get<std::vector<int32_t>>());
+            }
+        }
+        // Beams, and whole texts without caches.
+        const auto ids = image_prompt_ids(session, expected[5]["prompt"], images_of(expected[5]));
+        GenerateOptions options = greedy();
+        options.cached = false;
+        CHECK(generate_from_ids(session, ids, options).front().tokens ==
+              expected[5]["answer"].get<std::vector<int32_t>>());
+        options = greedy();
+        options.beams = 3;
+        const std::vector<int32_t> best = generate_from_ids(session, ids, options).front().tokens;
+        options.cached = false;
+        CHECK(generate_from_ids(session, ids, options).front().tokens == best);
+    }
+}
+
+TEST_CASE("seeing: of an image whose tokens see each other, a prompt has all") {
+    const TemporaryFolder folder;
+    const Model model = runtime().load(talking(folder, "gemma3_sees"));
+    Session session = runtime().session(model, runtime().device("cpu"));
+    const std::vector<Image> photo{read_image(image_files / "photo.png")};
+    const std::vector<int32_t> ids = image_prompt_ids(session, "w3 <start_of_image> w4", photo);
+    const auto refused = [&](const std::vector<int32_t> &some) {
+        return message_of([&] { (void)generate_from_ids(session, some, greedy()); });
+    };
+    const auto first = std::ranges::find_if(ids, [](int32_t id) { return id < 0; });
+    const auto behind = std::find_if(first, ids.end(), [](int32_t id) { return id >= 0; });
+    CHECK(refused(ids).empty());
+    CHECK_THAT(refused({ids.begin(), behind}), contains("see each other, so expected all of its 9, and one of text"));
+    CHECK_THAT(refused({first + 1, ids.end()}), contains("token 0: the tokens of an image"));
+    std::vector<int32_t> twice(ids.begin(), behind);
+    twice.insert(twice.end(), first, ids.end());
+    CHECK_THAT(refused(twice), contains("token 3: the tokens of an image"));
+    Batch batch(session, {.slots = 1, .length = 40});
+    CHECK_THAT(message_of([&] { (void)batch.add_ids({ids.begin(), behind}, greedy()); }), contains("one of text"));
+    const TextGeneration inside = inspect(model).generation.value();
+    CHECK(inside.images.value().mark == "<start_of_image>");
+    CHECK(inside.images.value().tokens == 9);
+}
+
 TEST_CASE("seeing: images that do not fit their prompt are refused") {
     const TemporaryFolder folder, blind;
     Session session = session_of(talking(folder, "llava"));
@@ -199,5 +266,13 @@ TEST_CASE("seeing: a model folder says how images get into prompts, or is refuse
                contains("nothing gives the input"));
     CHECK_THAT(refused([](json &m) { m["graphs"]["decode"]["inputs"]["image_rows"]["dims"] = "B T C"; }),
                contains("/generation/image_rows") && contains("expected a fixed number as size 2"));
+    CHECK_THAT(refused([](json &m) { m["images"]["merge"] = 2; }),
+               contains("/images/merge") && contains("expected a number that divides the image's patches") &&
+                   contains("3 x 3"));
+    CHECK_THAT(refused([](json &m) {
+                   for (const char *key : {"image_mask", "image_rows"}) m["generation"].erase(key);
+                   m["generation"]["image_ahead"] = "ids";
+               }),
+               contains("/generation/image_ahead") && contains("only a model that takes images"));
     CHECK(refused([](json &) {}).empty());
 }

@@ -119,8 +119,9 @@ def ids(name, batch, length):
     return torch.tensor(10 + numbers.astype(np.int64)).reshape(batch, length)
 
 
-def patches(batch, count, side):
-    """What Lamina takes of images, and the same as transformers takes it: square images of (3, height, width)."""
+def patches(batch, count, side, merge=1):
+    """What Lamina takes of images, and the same as transformers takes it: square images of (3, height, width). Patches come
+    in squares of `merge` a side."""
     rows, pixels = math.isqrt(count), torch.tensor(uniform("patches", batch * count * 3 * side * side).astype(np.float32))
     squares = rows // merge
     pixels = pixels.reshape(batch, squares, squares, merge, merge, 3, side, side)
@@ -141,7 +142,7 @@ def plain(model_class, config, **sizes):
     out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
     fused = config.model_type.startswith(("gpt_oss", "qwen3_5_moe"))  # files have experts as transformers keeps them
     kind = Mixture if "num_experts_per_tok" in sizes and not fused else Base
-    if config.model_type == "llava":
+    if config.model_type in Seeing.preprocessors:
         kind = Seeing
     rename = {"vit": published_vit, "deit": published_vit, "dinov2": published_dinov2}.get(config.model_type)
     return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"}, rename)
@@ -362,7 +363,7 @@ def more_decoders(decoder, rope):
 
 
 def seeing_decoders(decoder, gemma, rope):
-    """Which read texts alone."""
+    """Of which most read texts alone."""
     yield plain(T.Gemma3ForConditionalGeneration, T.Gemma3Config, tie_word_embeddings=True, mm_tokens_per_image=4,
                 text_config=gemma | dict(layer_types=["sliding_attention", "full_attention"], rope_parameters={
                     "sliding_attention": rope, "full_attention": rope | {"rope_theta": 7000.0}}),

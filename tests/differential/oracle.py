@@ -82,6 +82,8 @@ class Oracle:
                                                 output_loading_info=True)
         missing = {name for name in info["missing_keys"] if not name.endswith("masked_spec_embed")}  # for training
         unpooled = {"pooler.dense.weight", "pooler.dense.bias"}  # files of models that are not used pooled lack these
+        if self.base.family == "deberta-v2":
+            unpooled = set()  # there they are of the head
         if unpooled <= missing:
             missing -= unpooled
         if missing or info["mismatched_keys"] or info["error_msgs"]:
@@ -121,8 +123,6 @@ def run(model, family):
         seen = model.model.get_image_features(pixel_values=pixels, vision_feature_select_strategy="full", return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
-    if model.can_generate():
-        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1)}
     if family == "gemma3":
         vision = model.config.vision_config
         side = vision.image_size // vision.patch_size
@@ -138,6 +138,8 @@ def run(model, family):
         seen = model.model.get_image_features(pixels, grid, return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
+    if model.can_generate():
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1)}
     ids = ids * mask + 1 * ~mask
     more = {}
     if getattr(model.config, "type_vocab_size", 1) == 2:

@@ -177,7 +177,7 @@ def decoders():
 
 
 def seeing(llama):
-    """Of which texts alone are read."""
+    """Of most of them texts alone are read."""
     texts = dict(hidden_size=24, intermediate_size=20, model_type="gemma3_text", num_hidden_layers=2, num_attention_heads=4,
                  num_key_value_heads=2, head_dim=8, rope_scaling={"factor": 8.0, "rope_type": "linear"}, sliding_window=5,
                  vocab_size=VOCABULARY, max_position_embeddings=POSITIONS)
@@ -316,4 +316,4 @@ def recognizers():
 def popular_models():
     for generate in (encoders, decoders, encoder_decoders, recognizers, talking_about_images):
         for name, config, files in generate():
-            yield (Seeing if config["model_type"] == "llava" else Base)(name, config, **files)
+            yield (Seeing if config["model_type"] in Seeing.preprocessors else Base)(name, config, **files)

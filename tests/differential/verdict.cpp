@@ -89,7 +89,8 @@ Tensor input_of(const std::string &graph, const std::string &name, bool has_enco
     if (name == "lengths") return Tensor::of({batch}, lengths);
     if (name == "coordinates") return coordinates_of_words();
     if (name == "position") return Tensor::of({batch}, std::vector<int32_t>(batch, 0));
-    if (name == "image_mask") return Tensor(TensorType{DType::i32, {batch, length}}); // words alone
+    if (name == "image_mask" || name == "image_ahead")
+        return Tensor(TensorType{DType::i32, {batch, length}}); // words alone
     if (name == "target_lengths") return Tensor::of({batch}, std::vector<int32_t>(batch, static_cast<int32_t>(length)));
     if (name == "samples") {
         const std::vector<double> sound = uniform("samples", batch * samples);
@@ -193,11 +194,11 @@ std::map<std::string, std::vector<float>> Reader::run(const Model &model) {
         if (std::ranges::any_of(inside.graphs.at(graph).inputs,
                                 [](const ModelTensor &input) { return input.dims == "B N 1"; }))
             inputs = frames_of(inside, inside.graphs.at(graph));
-        for (const ModelTensor &input : inside.graphs.at(graph).inputs) {
         if (graph == std::string("encode_image") &&
             std::ranges::find(inside.graphs.at(graph).inputs, "coordinates", &ModelTensor::name) !=
                 inside.graphs.at(graph).inputs.end())
             inputs = of_any_size(inside.graphs.at(graph));
+        for (const ModelTensor &input : inside.graphs.at(graph).inputs) {
             if (inputs.contains(input.name)) continue;
             const auto known = encoded.find(input.name);
             int64_t kinds = 1;

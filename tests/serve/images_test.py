@@ -18,12 +18,13 @@ lamina = sys.argv.pop(1)
 folder = tempfile.TemporaryDirectory()
 architectures = repository / "tests" / "architectures"
 files = architectures / "images" / "files"
-expected = json.loads((architectures / "seeing" / "expected.json").read_text())["llava"]
+answers = json.loads((architectures / "seeing" / "expected.json").read_text())
+expected = answers["llava"]
 
 
-def seeing(to):
-    shutil.copytree(architectures / "models" / "llava", to)
-    shutil.copytree(architectures / "seeing" / "talking", to, dirs_exist_ok=True)
+def seeing(to, model="llava", words="talking"):
+    shutil.copytree(architectures / "models" / model, to)
+    shutil.copytree(architectures / "seeing" / words, to, dirs_exist_ok=True)
     return to
 
 
@@ -48,7 +49,8 @@ class Images(unittest.TestCase):
     def setUpClass(cls):
         cls.model = seeing(pathlib.Path(folder.name) / "llava")
         cls.blind = talking(pathlib.Path(folder.name) / "blind")
-        cls.server = server_of(cls, lamina, [cls.model, cls.blind])
+        cls.gemma = seeing(pathlib.Path(folder.name) / "gemma", "gemma3_sees", "talking_gemma3")
+        cls.server = server_of(cls, lamina, [cls.model, cls.blind, cls.gemma])
 
     def ask(self, messages, model="llava", **more):
         return self.server.post("/v1/chat/completions", {
@@ -79,6 +81,17 @@ class Images(unittest.TestCase):
             tokens = answer.result()[2]["choices"][0]["logprobs"]["content"]
             self.assertEqual([each["token"].strip() for each in tokens],
                              ["<image>" if i == 50 else f"w{i}" for i in conversation["answer"]])
+
+    def test_images_may_see_all_of_themselves(self):
+        import concurrent.futures
+        conversations = answers["gemma3_sees"] * 3
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            asked = [pool.submit(self.ask, messages_of(each), "gemma") for each in conversations]
+        for conversation, answer in zip(conversations, asked):
+            status, _, body = answer.result()
+            self.assertEqual(status, 200, body)
+            self.assertEqual(body["choices"][0]["message"]["content"].split(),
+                             [f"w{i}" for i in conversation["answer"] if i not in (1, 2, 49, 50, 51, 52)])
 
     def refused(self, content, words, model="llava", field="messages"):
         status, _, body = self.ask([{"role": "user", "content": content}], model)

@@ -1,4 +1,4 @@
-// Gemma (arXiv:2403.08295), Gemma 2 (arXiv:2408.00118) and Gemma 3 (arXiv:2503.19786), text only.
+// Gemma (arXiv:2403.08295), Gemma 2 (arXiv:2408.00118) and Gemma 3 (arXiv:2503.19786), for texts.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/rotary.hpp"
@@ -86,7 +86,8 @@ void build(Draft &draft, Version version) {
         return graph.rms_norm(module, heads_of, {.eps = eps, .weight_offset = offset, .groups = count});
     };
     Tensor x = decoder.embedded(
-        "model.embed_tokens", {.rows = vocabulary, .channels = width, .scale = std::sqrt(static_cast<double>(width))});
+        "model.embed_tokens", {.rows = vocabulary, .channels = width, .scale = std::sqrt(static_cast<double>(width))},
+        version == Version::three);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
         const bool slides = sliding_layer[static_cast<size_t>(i)];
@@ -141,10 +142,9 @@ constexpr std::array<Renaming, 5> of_texts{{
 namespace families {
 
 std::span<const Architecture> gemma() {
-    static constexpr std::array<Architecture, 4> kinds{{
+    static constexpr std::array<Architecture, 3> kinds{{
         {"gemma", [](Draft &draft) { build(draft, Version::one); }, {"gemma"}, "model"},
         {"gemma2", [](Draft &draft) { build(draft, Version::two); }, {"gemma2", later_tensors}, "model"},
-        {.model_type = "gemma3", .build = nullptr, .of_texts = "gemma3_text", .tied = Architecture::Tied::by_whole},
         {"gemma3_text",
          [](Draft &draft) { build(draft, Version::three); },
          {"gemma3", later_tensors},

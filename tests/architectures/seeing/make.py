@@ -1,9 +1,9 @@
-"""Writes what models/llava and models/llava_full lack to talk, and what transformers answers about images.
+"""Writes what models that see lack to talk, and what transformers answers about images.
 
     python3 -m venv venv && venv/bin/pip install torch torchvision transformers pillow
     venv/bin/python tests/architectures/make_seeing.py && venv/bin/python tests/architectures/seeing/make.py
 
-talking/ has a tokenizer and a chat template; expected.json has, for each model, conversations, their prompts as text and
+talking/ has a tokenizer and a chat template, talking_gemma3/ those of Gemma 3; expected.json has, for each model, conversations, their prompts as text and
 as token ids, and the ids of greedy answers. Images are those of images/files.
 """
 
@@ -25,22 +25,29 @@ TEMPLATE = (
     "{% if part.type == 'image' %}<image> {% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}{{ ' ' }}"
     "{% endfor %}{% if add_generation_prompt %}w41{% endif %}")
 
+GEMMA3_TEMPLATE = TEMPLATE.replace("<image>", "<start_of_image>")
 
-def write_talking():
-    tokenizer = Tokenizer(models.WordLevel({"<image>" if i == IMAGE else f"w{i}": i for i in range(53)}, unk_token="w0"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+
+def write_talking(folder, special, template, words={}, **named):
+    """`special`: tokens by their ids. `words`: others that are not called after their ids. `named`: what special ones are
+    for."""
+    vocabulary = {(special | words).get(i, f"w{i}"): i for i in range(53)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="w0"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
     tokenizer.post_processor = processors.TemplateProcessing(single="w1 $A", special_tokens=[("w1", 1)])
-    tokenizer.add_special_tokens([AddedToken("<image>", normalized=False, special=True)])
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special.values()])
     fast = T.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="w1", eos_token="w2", unk_token="w0",
-                                     pad_token="w0")
-    shutil.rmtree(here / "talking", ignore_errors=True)
-    fast.save_pretrained(here / "talking")
-    (here / "talking" / "chat_template.jinja").write_text(TEMPLATE)
+                                     pad_token="w0", extra_special_tokens=named)
+    shutil.rmtree(here / folder, ignore_errors=True)
+    fast.save_pretrained(here / folder)
+    (here / folder / "chat_template.jinja").write_text(template)
     return fast
 
 
-def user(text, images=0):
-    return {"role": "user", "content": [{"type": "image"}] * images + [{"type": "text", "text": text}]}
+def user(text, images=0, before=""):
+    """`before`: a text before the images."""
+    texts = [[{"type": "text", "text": part}] if part else [] for part in (before, text)]
+    return {"role": "user", "content": texts[0] + [{"type": "image"}] * images + texts[1]}
 
 
 # The two likeliest tokens of each step are far apart, so that one step of 255 in a pixel changes no answer.
@@ -51,17 +58,25 @@ CONVERSATIONS = [
      "images": ["photo.png", "palette.png"]},
     {"messages": [user("w5 w39", 2)], "images": ["gray.png", "palette.png"]},
     {"messages": [{"role": "user", "content": "w3 w4 w5"}], "images": []},
+    {"messages": [user("w38 w6", 1, "w3 w4 w5 w6 w7 w8 w9 ")], "images": ["photo.png"]},
 ]
 
 
-def answers(name, tokenizer):
-    model = T.AutoModelForImageTextToText.from_pretrained(here.parent / "models" / name, dtype=torch.float32).eval()
-    config = model.config
+def llava(config, images, tokenizer):
+    """Its processor."""
     of_clip = config.vision_config.model_type == "clip_vision_model"
-    processor = T.LlavaProcessor(
-        T.AutoImageProcessor.from_pretrained(here.parent / "models" / name), tokenizer, chat_template=TEMPLATE,
-        patch_size=config.vision_config.patch_size, num_additional_image_tokens=int(of_clip),
-        vision_feature_select_strategy=config.vision_feature_select_strategy)
+    return T.LlavaProcessor(
+        images, tokenizer, chat_template=TEMPLATE, patch_size=config.vision_config.patch_size,
+        num_additional_image_tokens=int(of_clip), vision_feature_select_strategy=config.vision_feature_select_strategy)
+
+
+def gemma3(config, images, tokenizer):
+    return T.Gemma3Processor(images, tokenizer, chat_template=GEMMA3_TEMPLATE, image_seq_length=config.mm_tokens_per_image)
+
+
+def answers(name, tokenizer, processor_of):
+    model = T.AutoModelForImageTextToText.from_pretrained(here.parent / "models" / name, dtype=torch.float32).eval()
+    processor = processor_of(model.config, T.AutoImageProcessor.from_pretrained(here.parent / "models" / name), tokenizer)
     out = []
     for each in CONVERSATIONS:
         images = [ImageOps.exif_transpose(Image.open(files / file)).convert("RGB") for file in each["images"]]
@@ -75,6 +90,10 @@ def answers(name, tokenizer):
 
 
 if __name__ == "__main__":
-    tokenizer = write_talking()
-    expected = {name: answers(name, tokenizer) for name in ("llava", "llava_full")}
+    words = write_talking("talking", {IMAGE: "<image>"}, TEMPLATE)
+    expected = {name: answers(name, words, llava) for name in ("llava", "llava_full")}
+    named = dict(image_token="<image_soft_token>", boi_token="<start_of_image>", eoi_token="<end_of_image>")
+    words = write_talking("talking_gemma3", dict(zip(range(IMAGE, 53), named.values())), GEMMA3_TEMPLATE, {49: "\n\n"},
+                          **named)
+    expected |= {name: answers(name, words, gemma3) for name in ("gemma3_sees", "gemma3_sees_all")}
     (here / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
