@@ -54,6 +54,10 @@ struct CpuFallback {
         cpu_kernel<cpu_fallback::conv1d>(
             "conv1d", "stride padding end_padding=padding activation=none|" LAMINA_ACTIVATIONS "; "
                       "x: B stride*S+K-stride-padding-end_padding Cin; weight: Cout Cin K, bias?: Cout -> y: B S Cout"),
+        cpu_kernel<cpu_fallback::disentangled_attention>(
+            "disentangled_attention", "heads scale max_distance; q: B T heads*D, k: B T heads*D, v: B T heads*D, "
+                                      "key_lengths?: i32 B; pos_key?: 2*S heads*D, pos_query?: 2*S heads*D -> "
+                                      "y: B T heads*D"),
         cpu_kernel<cpu_fallback::embedding>(
             "embedding", "scale; ids: i32 ..., residual?: ... C; table: V C -> y: ... C", weight_dtypes),
         experts<3>,

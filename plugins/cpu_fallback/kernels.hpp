@@ -9,6 +9,7 @@ void activation(const Call &call);
 void attention(const Call &call);
 void causal_conv1d(const Call &call);
 void conv1d(const Call &call);
+void disentangled_attention(const Call &call);
 void embedding(const Call &call);
 void gated_delta_rule(const Call &call);
 void grouped_conv1d(const Call &call);
