@@ -35,8 +35,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
-               "cohere2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra", "ernie4_5", "esm",
-               "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text", "glm", "glm4",
+               "cohere2", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra", "ernie4_5",
+               "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text", "glm", "glm4",
                "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
                "granitemoehybrid", "gte", "hubert", "lfm2", "llama", "llava", "m2m_100", "mamba2", "marian", "mbart",
                "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2",
@@ -60,12 +60,12 @@ LOADING = {"modeling_utils": ["from_pretrained", "get_expanded_tied_weights_keys
 NO_EFFECT = {
     "for training alone": [
         "activation_dropout", "apply_spec_augment", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop",
-        "classifier_dropout", "classifier_dropout_prob", "ctc_loss_reduction", "ctc_zero_infinity",
+        "classifier_dropout", "classifier_dropout_prob", "cls_dropout", "ctc_loss_reduction", "ctc_zero_infinity",
         "decoder_layerdrop", "dropout", "dropout_rate", "embd_pdrop", "embed_dropout", "embedding_dropout",
         "encoder_layerdrop", "feat_proj_dropout", "feat_quantizer_dropout", "final_dropout", "gradient_checkpointing",
         "hidden_dropout", "hidden_dropout_prob", "layerdrop", "mask_feature_length", "mask_feature_min_masks",
         "mask_feature_prob", "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout",
-        "output_router_logits", "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout",
+        "output_router_logits", "pooler_dropout", "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout",
         "router_aux_loss_coef", "router_jitter_noise", "seq_classif_dropout", "sparse_pred_ignore_index",
         "sparse_prediction", "summary_first_dropout"],
     "first values of weights, which a file replaces": [

@@ -72,14 +72,17 @@ GraphWriter::Tensor EncoderGraph::words(const GraphWriter::Tensor &x, const Head
         hidden = graph_->activated(words.activation, graph_->linear(words.dense, x, {.outputs = words.channels}));
         hidden = graph_->layer_norm(words.norm, hidden, {.eps = heads.eps});
     }
-    const std::string weight = tied_ ? draft_->tied(words.weight, heads.table) : words.weight;
+    const std::string weight = words.weight.empty() ? heads.table
+                               : tied_              ? draft_->tied(words.weight, heads.table)
+                                                    : words.weight;
+    const std::string &named = words.weight.empty() ? words.bias : words.weight;
     std::string bias = words.bias;
     if (!words.other_bias.empty() && bias != words.other_bias) {
         bias = tied_ ? draft_->tied(words.other_bias, words.bias) : words.other_bias;
         if (bias != words.bias) draft_->unused.insert(words.bias);
     }
     return graph_->linear(
-        words.weight.substr(0, words.weight.rfind('.')), hidden,
+        named.substr(0, named.rfind('.')), hidden,
         {.outputs = draft_->config.positive("vocab_size"), .biased = !bias.empty(), .weight = weight, .bias = bias});
 }
 

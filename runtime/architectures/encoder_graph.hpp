@@ -24,7 +24,7 @@ class EncoderGraph {
     struct Words {
         std::string dense = {}, norm = {}, activation = {};
         int64_t channels = 0;                   // of the norm
-        std::string weight = {};                // the scores', unless it is the embedding table
+        std::string weight = {};                // the scores', unless it is tied; empty: the embedding table always
         std::string bias = {}, other_bias = {}; // the bias, and its name in files where it is tied to that; empty: none
     };
     struct Heads {

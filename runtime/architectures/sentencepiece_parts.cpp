@@ -215,6 +215,43 @@ TokenizerParts t5(const Source &source) {
     return out;
 }
 
+// tokenization_deberta_v2.py
+TokenizerParts deberta_v2(const Source &source) {
+    const Pieces &pieces = source.file.pieces;
+    const Vocabulary vocabulary = vocabulary_of(pieces);
+    SpecialTokens tokens = tokens_of(source, pieces, vocabulary,
+                                     {{"bos_token", "[CLS]"},
+                                      {"cls_token", "[CLS]"},
+                                      {"eos_token", "[SEP]"},
+                                      {"sep_token", "[SEP]"},
+                                      {"unk_token", "[UNK]"},
+                                      {"pad_token", "[PAD]"},
+                                      {"mask_token", "[MASK]"}});
+    const std::string unknown = tokens.at("unk_token", "[UNK]"), begin = tokens.at("cls_token", "[CLS]"),
+                      end = tokens.at("sep_token", "[SEP]");
+    const auto piece = std::ranges::find_if(
+        pieces, [&](const SentencePieceFile::Piece &each) { return each.text == unknown && each.score == 0; });
+    TokenizerParts out;
+    out.model = unigram(pieces, piece != pieces.end() ? piece - pieces.begin() : source.options->integer("unk_id", 1));
+    Json normalizers = Json::array(), words = Json::array();
+    if (source.options->flag("do_lower_case", false)) normalizers.push_back({{"type", "Lowercase"}});
+    normalizers.push_back({{"type", "Replace"}, {"pattern", {{"Regex", R"(\s{2,}|[\n\r\t])"}}}, {"content", " "}});
+    normalizers.push_back({{"type", "NFC"}});
+    normalizers.push_back({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}});
+    out.normalizer = {{"type", "Sequence"}, {"normalizers", std::move(normalizers)}};
+    if (source.options->flag("split_by_punct", false))
+        words.push_back({{"type", "Punctuation"}, {"behavior", "Isolated"}});
+    out.decoder = metaspace(source.options->flag("add_prefix_space", true) ? "always" : "first", true);
+    words.push_back(out.decoder);
+    out.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", std::move(words)}};
+    out.post_processor = template_of(Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0)}),
+                                     Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0),
+                                                  sequence("B", 1), special_token(end, 1)}),
+                                     tokens, {begin, end});
+    out.added_tokens = tokens.json();
+    return out;
+}
+
 // "added_tokens_decoder" may give pieces other names, which SentencePiece's training kept free for them.
 void rename(Pieces &pieces, const TokenizerSettings &options) {
     const auto tokens = options->find("added_tokens_decoder");
@@ -260,15 +297,17 @@ struct Class {
     std::string_view name, file;
     TokenizerParts (*parts)(const Source &source);
 };
-constexpr std::array<Class, 5> tokenizer_classes{{{"LlamaTokenizer", "tokenizer.model", llama},
+constexpr std::array<Class, 6> tokenizer_classes{{{"LlamaTokenizer", "tokenizer.model", llama},
+                                                  {"DebertaV2Tokenizer", "spm.model", deberta_v2},
                                                   {"GemmaTokenizer", "tokenizer.model", gemma},
                                                   {"XLMRobertaTokenizer", "sentencepiece.bpe.model", xlm_roberta},
                                                   {"T5Tokenizer", "spiece.model", t5},
                                                   {"", "tokenizer.model", plain}}};
 
 // The class that transformers takes for a model, if its files name none (auto/tokenization_auto.py).
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> of_models{
-    {{"gemma2", "GemmaTokenizer"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> of_models{
+    {{"deberta-v2", "DebertaV2Tokenizer"},
+     {"gemma2", "GemmaTokenizer"},
      {"gemma3_text", "GemmaTokenizer"},
      {"t5", "T5Tokenizer"},
      {"xlm-roberta", "XLMRobertaTokenizer"}}};
@@ -288,8 +327,9 @@ const Class &class_of(const TokenizerSettings &options, const std::string &model
     }
     for (const Class &each : tokenizer_classes)
         if (each.name == name) return each;
-    options->fail("tokenizer_class", in_quotes(name) + " is not supported for a SentencePiece model; supported: " +
-                                         "LlamaTokenizer, GemmaTokenizer, XLMRobertaTokenizer and T5Tokenizer");
+    options->fail("tokenizer_class",
+                  in_quotes(name) + " is not supported for a SentencePiece model; supported: " +
+                      "DebertaV2Tokenizer, LlamaTokenizer, GemmaTokenizer, XLMRobertaTokenizer and T5Tokenizer");
 }
 
 } // namespace

@@ -102,9 +102,32 @@ def encoders():
                 T.DistilBertForSequenceClassification)
     encoder("distilbert_answers", T.DistilBertForQuestionAnswering(distil()), answers)
     more_encoders(sizes, hidden, logits, answers)
+    disentangled_encoders(sizes, logits, answers)
     sentences()
     in_bert_gguf()
     reading_decoders()
+
+
+def disentangled_encoders(sizes, logits, answers):
+    """DeBERTa: each of its products, and none of them; distances in buckets, and one by one."""
+    T = transformers
+    deberta = lambda **more: T.DebertaV2Config(**sizes | dict(
+        relative_attention=True, position_biased_input=False, pos_att_type="p2c|c2p", share_att_key=True, position_buckets=6,
+        max_relative_positions=9, norm_rel_ebd="layer_norm") | more)
+    encoder("deberta", T.DebertaV2Model(deberta()), lambda r: {"hidden": r.last_hidden_state}, length=23)
+    if is_wanted("deberta"):
+        file = here / "deberta" / "config.json"  # as published files have it
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"pos_att_type": "P2C | c2p"}, indent=2) + "\n")
+    encoder("deberta_texts", T.DebertaV2ForSequenceClassification(deberta(
+        num_labels=3, pos_att_type=["c2p"], share_att_key=False, position_buckets=-1, max_relative_positions=5,
+        position_biased_input=True, type_vocab_size=2, embedding_size=20, pooler_hidden_act="tanh")), logits, types=2)
+    encoder("deberta_masked", T.DebertaV2ForMaskedLM(deberta(
+        pos_att_type="P2C", embedding_size=20, conv_kernel_size=3, conv_act="gelu", conv_groups=2,
+        norm_rel_ebd="none")), logits)
+    encoder("deberta_new_head", T.DebertaV2ForMaskedLM(deberta(
+        legacy=False, share_att_key=False, conv_kernel_size=5, max_relative_positions=-1, hidden_act="relu")), logits)
+    encoder("deberta_tokens", T.DebertaV2ForTokenClassification(deberta(num_labels=4, relative_attention=False)), logits)
+    encoder("deberta_answers", T.DebertaV2ForQuestionAnswering(deberta(pos_att_type=None)), answers)
 
 
 def more_encoders(sizes, hidden, logits, answers):

@@ -1,0 +1,51 @@
+#include "architectures/made_weights.hpp"
+
+#include "base/product.hpp"
+#include "base/storage.hpp"
+
+#include <cmath>
+#include <span>
+#include <vector>
+
+namespace lamina::architectures {
+namespace {
+
+std::vector<float> values_of(const model::Weight &weight) {
+    const auto &storage = storage_of(weight.type.dtype);
+    std::vector<float> out(static_cast<size_t>(element_count(weight.type.shape)));
+    storage.widen(weight.bytes().data(), static_cast<int64_t>(out.size()) / storage.block_values, out.data());
+    return out;
+}
+
+std::span<float> floats(std::span<std::byte> bytes) {
+    return {reinterpret_cast<float *>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+} // namespace
+
+model::Weight normalized_rows(const model::Weight &table, const model::Weight &weight, const model::Weight &bias,
+                              double eps) {
+    return model::Weight::made_of({DType::f32, table.type.shape}, {table, weight, bias}, [=](std::span<std::byte> out) {
+        const std::vector<float> x = values_of(table), factor = values_of(weight), added = values_of(bias);
+        const size_t columns = factor.size();
+        const std::span<float> y = floats(out);
+        for (size_t at = 0; at < y.size(); at += columns) {
+            double mean = 0, variance = 0;
+            for (size_t i = 0; i < columns; ++i) mean += x[at + i] / static_cast<double>(columns);
+            for (size_t i = 0; i < columns; ++i)
+                variance += (x[at + i] - mean) * (x[at + i] - mean) / static_cast<double>(columns);
+            for (size_t i = 0; i < columns; ++i)
+                y[at + i] =
+                    static_cast<float>((x[at + i] - mean) / std::sqrt(variance + eps) * static_cast<double>(factor[i]) +
+                                       static_cast<double>(added[i]));
+        }
+    });
+}
+
+model::Weight projected_rows(const model::Weight &table, const model::Weight &weight, const model::Weight &bias) {
+    return model::Weight::made_of(
+        {DType::f32, {table.type.shape.at(0), weight.type.shape.at(0)}}, {table, weight, bias},
+        [=](std::span<std::byte> out) { multiply(values_of(table), values_of(weight), values_of(bias), floats(out)); });
+}
+
+} // namespace lamina::architectures
