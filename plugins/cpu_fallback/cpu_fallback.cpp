@@ -69,6 +69,7 @@ struct CpuFallback {
             "gated_delta_rule", "heads key_heads=heads key_dim tiled eps; x: B T 2*key_heads*key_dim+heads*E, "
                                 "fading: B T heads, writing: B T heads, position?: i32 B, lengths?: i32 B; "
                                 "log_rate: heads, offset: heads -> y: B T heads*E; memory=position: B heads key_dim E"),
+        cpu_kernel<cpu_fallback::gather>("gather", "x: B T C, rows: i32 W S -> y: W S C"),
         cpu_kernel<cpu_fallback::grouped_conv1d>(
             "grouped_conv1d",
             "groups stride padding end_padding=padding activation=none|" LAMINA_ACTIVATIONS "; "

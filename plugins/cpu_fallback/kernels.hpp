@@ -12,6 +12,7 @@ void conv1d(const Call &call);
 void disentangled_attention(const Call &call);
 void embedding(const Call &call);
 void gated_delta_rule(const Call &call);
+void gather(const Call &call);
 void grouped_conv1d(const Call &call);
 void instance_norm(const Call &call);
 void layer_norm(const Call &call);
