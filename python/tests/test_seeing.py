@@ -51,6 +51,14 @@ def test_answers_are_those_of_transformers(llava, conversation):
     assert "".join(llava.stream_chat(messages, **how)).strip() == words(conversation)
 
 
+@pytest.mark.parametrize("name", ["qwen2_5_vl_sees", "qwen2_vl_sees"])
+def test_images_have_any_size(tmp_path, name):
+    qwen = talking(tmp_path / name, name, "talking")
+    for conversation in json.loads((architectures / "seeing" / "any_size.json").read_text())[name]:
+        found = qwen.chat(messages_of(conversation), **how)
+        assert found.split() == words(conversation, (0, 1, 2, 50)).split()
+
+
 def test_images_may_see_all_of_themselves(tmp_path):
     gemma = talking(tmp_path / "gemma", "gemma3_sees", "talking_gemma3")
     for conversation in answers["gemma3_sees"]:

@@ -76,6 +76,8 @@ ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size)
     if (patch.height != patch.width) config.fail("patch_size", "patches that are not square are not supported");
     config.expect("num_channels", 3.0);
     auto preparation = read_preparation(draft.folder, draft.config.text("model_type", ""));
+    if (preparation && preparation->size.height == 0)
+        config.fail("image_size", "the model's preprocessor gives images any size, and the model takes one");
     const Sides image = any_size && preparation ? preparation->size : trained;
     if (preparation && (preparation->size.height != image.height || preparation->size.width != image.width))
         config.fail("image_size", "expected " + std::to_string(preparation->size.height) + " x " +

@@ -121,15 +121,15 @@ void add_multiples(const Config &config, const Processor &processor, Json &out, 
     int64_t least = int64_t{56} * 56, most = int64_t{28} * 28 * 1280;
     if (const auto size = config.find("size")) {
         size->allow_keys({"shortest_edge", "longest_edge", "min_pixels", "max_pixels"}); // the last two are not read
-        for (const auto &[key, instead, to] : {std::tuple("shortest_edge", "min_pixels", &least),
-                                               std::tuple("longest_edge", "max_pixels", &most)})
+        for (const auto &[key, instead, to] :
+             {std::tuple("shortest_edge", "min_pixels", &least), std::tuple("longest_edge", "max_pixels", &most)})
             if (size->has(key) || !config.has(instead)) *to = size->at(key).integer(1, most_pixels);
     }
     least = config.integer("min_pixels", least), most = config.integer("max_pixels", most);
     if (most < multiple * multiple || most > most_pixels || least < 1 || least > most)
-        config.fail("max_pixels", "expected " + std::to_string(multiple * multiple) + " to " + std::to_string(most_pixels) +
-                                      ", and \"min_pixels\" no more, found " + std::to_string(most) + " and " +
-                                      std::to_string(least));
+        config.fail("max_pixels", "expected " + std::to_string(multiple * multiple) + " to " +
+                                      std::to_string(most_pixels) + ", and \"min_pixels\" no more, found " +
+                                      std::to_string(most) + " and " + std::to_string(least));
     out["resize"] = Json{{"multiple", multiple},
                          {"least_pixels", least},
                          {"most_pixels", most},
@@ -181,6 +181,7 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
                    "input_data_format", "pad_size", "processor_class", "return_tensors"});
     config.finish();
     prepared.steps = std::move(out);
+        config.ignore({"crop_size", "do_center_crop"}); // nothing is cut
     if (!any_size) prepared.size = crop ? *crop : *resized;
     return prepared;
 }

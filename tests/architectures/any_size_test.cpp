@@ -8,6 +8,7 @@
 #include <lamina/inspect.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <functional>
 
@@ -81,6 +82,8 @@ TEST_CASE("any size: answers about images are those of transformers, after conve
             check_answers(runtime().session(model, device), expected[name]);
         }
         check_answers(runtime().session(model, runtime().device("reference")), expected[name]);
+        if (const auto devices = runtime().devices(); devices.size() > 1)
+            check_answers(runtime().session(model, runtime().device(devices.front().id + ",cpu")), expected[name]);
         convert(runtime(), folder.path(), {}).model.save(converted.path() / "model");
         const Model again = runtime().load(converted.path() / "model");
         check_answers(runtime().session(again, runtime().device("cpu")), expected[name]);
@@ -132,6 +135,68 @@ TEST_CASE("any size: images become as many patches as in transformers") {
         CHECK(columns == each[3]);
         CHECK(run.inputs.at("lengths").i32().front() == rows * columns);
     }
+}
+
+TEST_CASE("any size: preprocessors that do not fit the model are refused") {
+    const TemporaryFolder folder;
+    const json good = json_of(talking(folder, "qwen2_5_vl_sees") / "preprocessor_config.json");
+    const auto refused = [&](const std::function<void(json &)> &change) {
+        json changed = good;
+        change(changed);
+        std::ofstream(folder.path() / "preprocessor_config.json") << changed.dump();
+        return message_of([&] { (void)runtime().load(folder.path()); });
+    };
+    CHECK(refused([](json &) {}).empty());
+    CHECK(refused([](json &p) { p.erase("size"), p["min_pixels"] = 64, p["max_pixels"] = 64; }).empty());
+    CHECK_THAT(refused([](json &p) { p["patch_size"] = 5; }), contains("/patch_size: expected 5, as the model's"));
+    CHECK_THAT(refused([](json &p) { p["merge_size"] = 1; }), contains("/spatial_merge_size: expected 1, as"));
+    CHECK_THAT(refused([](json &p) { p["temporal_patch_size"] = 3; }), contains("/temporal_patch_size: expected 3"));
+    CHECK_THAT(refused([](json &p) { p["merge_size"] = 0; }), contains("/merge_size: expected 1 to 256, found 0"));
+    CHECK_THAT(refused([](json &p) { p["max_pixels"] = 63; }), contains("/max_pixels: expected 64 to 16777216"));
+    CHECK_THAT(refused([](json &p) { p["min_pixels"] = 5000; }), contains("no more, found 1600 and 5000"));
+    CHECK_THAT(refused([](json &p) { p["size"].erase("longest_edge"); }), contains("'longest_edge' is missing"));
+    CHECK_THAT(refused([](json &p) { p["do_resize"] = false; }), contains("do_resize"));
+    CHECK_THAT(refused([](json &p) { p["do_magic"] = 1; }), contains("do_magic"));
+    CHECK_THAT(refused([](json &p) { p = {{"image_processor_type", "ViTImageProcessor"}}; }), contains("one size"));
+}
+
+// The same inputs without filler behind patches and windows.
+TensorMap trimmed(const TensorMap &inputs) {
+    const auto count = static_cast<size_t>(inputs.at("lengths").i32().front());
+    const auto places = inputs.at("window_places").i32().first(count);
+    const size_t area = static_cast<size_t>(inputs.at("window_rows").shape()[1]),
+                 windows = static_cast<size_t>(*std::ranges::max_element(places)) / area + 1;
+    TensorMap out;
+    for (const auto &[name, tensor] : inputs) {
+        TensorType type = tensor.type();
+        const bool of_windows = name == "window_rows" || name == "window_lengths";
+        if (name != "lengths") type.shape[of_windows ? 0 : 1] = static_cast<int64_t>(of_windows ? windows : count);
+        out[name] = Tensor(type);
+        std::ranges::copy(tensor.bytes().first(type.bytes()), out[name].bytes().begin());
+    }
+    return out;
+}
+
+TEST_CASE("any size: filler behind the patches of an image, and behind its windows, changes nothing") {
+    const TemporaryFolder folder;
+    json preprocessor = json_of(talking(folder, "qwen2_5_vl_sees") / "preprocessor_config.json");
+    preprocessor["size"]["longest_edge"] = 20000;
+    std::ofstream(folder.path() / "preprocessor_config.json") << preprocessor.dump();
+    const Model model = runtime().load(folder.path());
+    Session session = runtime().session(model, runtime().device("cpu"));
+    Image image = plain(104, 100);
+    for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i * i % 251);
+    const GraphRun run = image_inputs(model, {image});
+    const TensorMap inputs = trimmed(run.inputs);
+    CHECK(inputs.at("patches").shape()[1] == 13 * 12 * 4);
+    CHECK(run.inputs.at("patches").shape()[1] == 160 * 4);
+    CHECK(inputs.at("window_rows").shape() == Shape{42, 16});
+    CHECK(run.inputs.at("window_rows").shape() == Shape{44, 16});
+    const Tensor with = session.run(run.graph, run.inputs).at("tokens"),
+                 without = session.run(run.graph, inputs).at("tokens");
+    REQUIRE(without.shape() == Shape{1, 13 * 12, 48});
+    for (size_t i = 0; i < without.f32().size(); ++i)
+        if (std::abs(with.f32()[i] - without.f32()[i]) > 1e-4F) FAIL("value " << i << " differs");
 }
 
 TEST_CASE("any size: images of the same patches in another shape are others") {

@@ -50,7 +50,8 @@ class Images(unittest.TestCase):
         cls.model = seeing(pathlib.Path(folder.name) / "llava")
         cls.blind = talking(pathlib.Path(folder.name) / "blind")
         cls.gemma = seeing(pathlib.Path(folder.name) / "gemma", "gemma3_sees", "talking_gemma3")
-        cls.server = server_of(cls, lamina, [cls.model, cls.blind, cls.gemma])
+        cls.qwen = seeing(pathlib.Path(folder.name) / "qwen", "qwen2_5_vl_sees")
+        cls.server = server_of(cls, lamina, [cls.model, cls.blind, cls.gemma, cls.qwen])
 
     def ask(self, messages, model="llava", **more):
         return self.server.post("/v1/chat/completions", {
@@ -92,6 +93,24 @@ class Images(unittest.TestCase):
             self.assertEqual(status, 200, body)
             self.assertEqual(body["choices"][0]["message"]["content"].split(),
                              [f"w{i}" for i in conversation["answer"] if i not in (1, 2, 49, 50, 51, 52)])
+
+    def test_images_have_any_size(self):
+        import concurrent.futures
+        conversations = json.loads((architectures / "seeing" / "any_size.json").read_text())["qwen2_5_vl_sees"] * 3
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            asked = [pool.submit(self.ask, messages_of(each), "qwen") for each in conversations]
+        for conversation, answer in zip(conversations, asked):
+            status, _, body = answer.result()
+            self.assertEqual(status, 200, body)
+            self.assertEqual(body["choices"][0]["message"]["content"].split(),
+                             [f"w{i}" for i in conversation["answer"] if i not in (0, 1, 2, 50)])
+            self.assertEqual(body["usage"]["prompt_tokens"], len(conversation["ids"]))
+        rows = zlib.compress(b"\0abc" * 201)
+        chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 201, 8, 2, 0, 0, 0)) + chunk(
+            b"IDAT", rows) + chunk(b"IEND", b"")
+        url = "data:image/png;base64," + base64.b64encode(png).decode()
+        self.refused([{"type": "image_url", "image_url": {"url": url}}], ["1 x 201 pixels", "at most 200 times"], "qwen")
 
     def refused(self, content, words, model="llava", field="messages"):
         status, _, body = self.ask([{"role": "user", "content": content}], model)

@@ -62,6 +62,8 @@ class QwenTower {
         frames_ = sides_of(config_, "temporal_patch_size").height;
         config_.expect("in_channels", 3.0);
         auto preparation = read_preparation(draft_.folder, "qwen2_vl").value();
+        if (preparation.size.height != 0)
+            config_.fail("patch_size", "the model's preprocessor gives all images one size; expected that of Qwen2-VL");
         for (const auto &[key, own, given] : {std::tuple("patch_size", patch_, preparation.patch),
                                               std::tuple("spatial_merge_size", merge_, preparation.merge),
                                               std::tuple("temporal_patch_size", frames_, preparation.frames)})
