@@ -25,11 +25,15 @@ int32_t id_of(const SeenImages::One &image, int64_t row) { return static_cast<in
 
 TEST_CASE("seen images: the same image is known, and every row of each has an id of its own") {
     SeenImages images;
-    CHECK(images.find(picture(1)) == nullptr);
-    const auto one = images.add(picture(1), rows(3, 10)), other = images.add(picture(2), rows(2, 20));
-    CHECK(images.find(picture(1)) == one);
-    CHECK(images.find(picture(2)) == other);
-    CHECK(images.find(picture(3)) == nullptr);
+    CHECK(images.find(picture(1), 3, 3) == nullptr);
+    const auto one = images.add(picture(1), 3, rows(3, 10)), other = images.add(picture(2), 1, rows(2, 20));
+    CHECK(images.find(picture(1), 3, 3) == one);
+    CHECK(images.find(picture(1), 1, 3) == nullptr); // of the same values, in another shape
+    CHECK(images.find(picture(1), 3, 6) == nullptr);
+    CHECK(images.find(picture(2), 1, 2) == other);
+    CHECK(images.find(picture(3), 3, 3) == nullptr);
+    CHECK(images.of(id_of(one, 2)) == one);
+    CHECK_THROWS_AS(images.of(-6), Error);
     for (int64_t row = 0; row < 3; ++row) CHECK(images.row(id_of(one, row)).front() == 10 + static_cast<float>(row));
     for (int64_t row = 0; row < 2; ++row) CHECK(images.row(id_of(other, row)).front() == 20 + static_cast<float>(row));
     CHECK(images.row(-1).size() == 2);
@@ -46,11 +50,11 @@ TEST_CASE("seen images: those that nobody uses go when there are many, and no ot
         out.f32()[0] = value;
         return out;
     };
-    const auto kept = images.add(large(1), rows(1, 1));
-    const int32_t second = id_of(images.add(large(2), rows(1, 2)), 0);
-    (void)images.add(large(3), rows(1, 3));
-    CHECK(images.find(kept->given) == kept); // used again, and in use
-    (void)images.add(large(4), rows(1, 4));
+    const auto kept = images.add(large(1), 1, rows(1, 1));
+    const int32_t second = id_of(images.add(large(2), 1, rows(1, 2)), 0);
+    (void)images.add(large(3), 1, rows(1, 3));
+    CHECK(images.find(kept->given, 1, 1) == kept); // used again, and in use
+    (void)images.add(large(4), 1, rows(1, 4));
     CHECK(images.row(id_of(kept, 0)).front() == 1);
     CHECK_THROWS_WITH(images.row(second), matchers::contains("or long ago"));
 }
