@@ -33,7 +33,7 @@ def popular_models():
            "label2id": {"entailment": 0, "neutral": 1, "contradiction": 2}}
     yield Base("DeBERTa-v3-base-mnli-fever-anli", shape | nli | dict(
         _name_or_path="microsoft/deberta-v3-base", architectures=["DebertaV2ForSequenceClassification"],
-        torch_dtype="float32", transformers_version="4.16.2"))
+        torch_dtype="float32", transformers_version="4.16.2"), extra={"deberta.embeddings.position_ids": [1, POSITIONS]})
     yield Base("mxbai-rerank-base-v1", shape | labels(["LABEL_0"]) | dict(
         _name_or_path="mixedbread-ai/mxbai-rerank-base-v1", architectures=["DebertaV2ForSequenceClassification"],
         torch_dtype="float16", transformers_version="4.38.1"))
