@@ -7,6 +7,7 @@
 #include "base/nearest.hpp"
 #include "plan/symbolic_types.hpp"
 
+#include <optional>
 #include <span>
 
 namespace lamina {
@@ -159,12 +160,14 @@ ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folde
     const abi::Registry &plugins = *detail::Access::state(runtime)->plugins;
     const auto model = architectures::open(folder, options.adapters, plugins.folders());
     api::expect_plugins(*model, plugins);
-    ModelContents out = contents_of(*model, plugins);
+    std::optional<Error> fault;
     try {
-        api::check_model(*model, plugins);
-    } catch (const Error &fault) {
-        out.fault = fault;
+        api::check_model(*model, plugins); // which finds some of what it has
+    } catch (const Error &e) {
+        fault = e;
     }
+    ModelContents out = contents_of(*model, plugins);
+    out.fault = fault;
     return out;
 }
 

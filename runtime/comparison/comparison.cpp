@@ -117,12 +117,14 @@ GraphSteps steps_of_reading(const model::Model &model, std::vector<std::string> 
 
 std::vector<GraphSteps> usual_steps(detail::SessionState &truth, const std::vector<std::string> &texts) {
     const model::Model &content = *truth.model;
+    const bool talks = content.images && content.images->place; // and sees
     std::vector<GraphSteps> out;
     if (content.reading) out.push_back(steps_of_reading(content, texts));
-    if (content.images && (texts.empty() || !content.reading))
+    if (content.images && (texts.empty() || (!content.reading && !talks)))
         out.push_back(steps_of({content.images->graph, reading::usual_inputs(*content.images)}));
     if (content.speech) out.push_back(steps_of({content.speech->graph, generation::usual_inputs(*content.speech)}));
-    return out.empty() ? steps_of_generation(truth, texts) : out;
+    if (out.empty() || talks) std::ranges::move(steps_of_generation(truth, texts), std::back_inserter(out));
+    return out;
 }
 
 std::string only_graph(const model::Model &model) {

@@ -91,6 +91,7 @@ TEST_CASE("any size: answers about images are those of transformers, after conve
         CHECK(inside.images.value().mark == "<image>");
         CHECK(inside.images.value().tokens == 25);
         CHECK(inside.images.value().width == 0);
+        CHECK(inspect(runtime(), folder.path()).generation->images->tokens == 25);
     }
 }
 
