@@ -193,8 +193,10 @@ std::vector<size_t> SessionState::places_of(const plan::GraphPlan &plan) const {
 TensorMap SessionState::run(const std::string &graph, const TensorMap &inputs, const std::vector<std::string> &taps,
                             int64_t state_length) {
     runtime->working();
-    cached = {}; // this graph may write to the caches
-    decoding = nullptr;
+    if (state_length != 0) { // this graph writes to the caches
+        cached = {};
+        decoding = nullptr;
+    }
     plan::GraphShapes shapes;
     for (const auto &[name, tensor] : inputs) shapes.inputs[name] = tensor.type();
     shapes.state_length = state_length;

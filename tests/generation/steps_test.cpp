@@ -70,6 +70,26 @@ TEST_CASE("a text that is cancelled is not computed any more, even in the middle
     CHECK(batch.empty());
 }
 
+TEST_CASE("a graph that somebody runs between steps, without caches, does not make texts begin anew") {
+    Counted model;
+    Batch batch(model.session(), {.slots = 2, .length = 300});
+    const auto step = [&] { (void)batch.step(); };
+    const std::string prompt = some_letters(200, 3);
+    const GenerateOptions options = of_length(20);
+    const uint64_t text = batch.add(prompt, options);
+    step();
+    Hypothesis found;
+    while (!batch.empty()) {
+        (void)model.session().run("decode", {{"target", Tensor::of({1, 1}, std::vector<int32_t>{5})},
+                                             {"position", Tensor::of({1}, std::vector<int32_t>{0})}});
+        CHECK(model.tokens([&] {
+            for (Batch::Progress &each : batch.step())
+                if (each.finished && each.id == text) found = *each.finished;
+        }) <= 2);
+    }
+    CHECK(found.text == model.alone(prompt, options));
+}
+
 TEST_CASE("many texts of a client, also in requests of their own, do not keep another client's waiting") {
     Counted model;
     const size_t slots = GENERATE(size_t{1}, size_t{4});
