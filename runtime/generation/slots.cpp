@@ -66,16 +66,18 @@ Turns<Slots::Text>::Busy Slots::running_of(const Owner &owner) const {
 }
 
 std::span<Slots::Progress> Slots::step() {
+    if (std::exchange(told_, false)) progress_.clear();
     session_.surviving_loss([&] {
         try {
-            progress_.clear();
             seat();
             if (is_running()) advance();
-        } catch (...) {
+        } catch (...) { // texts that go on tell more when the work is done again; those that have ended do not
+            std::erase_if(progress_, [](const Progress &each) { return !each.found && !each.failed; });
             withdraw();
             throw;
         }
     });
+    told_ = true;
     return progress_;
 }
 

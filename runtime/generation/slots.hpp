@@ -63,7 +63,8 @@ class Slots {
     };
     // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these, until
     // the next step. Where there is no memory for longer caches, the text that needs them fails. After that or an
-    // error, or when somebody else has used the session, the texts continue from the tokens that they have.
+    // error, or when somebody else has used the session, the texts continue from the tokens that they have; what ended
+    // before an error is returned by the next step.
     std::span<Progress> step();
 
     // What the slots hold; nothing before the first step.
@@ -122,6 +123,7 @@ class Slots {
     Ids parents_;
     std::vector<bool> reading_;
     std::vector<Progress> progress_;
+    bool told_ = false;           // step() has returned progress_
     std::vector<size_t> readers_; // slots whose prompts are read in this step, the next in turn first
     uint64_t turn_ = 0;
     std::unique_ptr<GuessSource> source_;

@@ -79,3 +79,45 @@ TEST_CASE("a decode step is one submission: it allocates nothing on the device, 
     check_steps([&](int64_t length) { return calls_of_batch(*faults, session, length, ways); });
     check_steps([&](int64_t length) { return calls_of_batch(*faults, session, length, {{}}); }); // of 8 slots
 }
+
+TEST_CASE("a text that ends in a step in which the device is lost later has its answer") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    test::give_own_memory(*faults);
+    RuntimeOptions how;
+    how.plugin_folders = {LAMINA_PLUGIN_DIR};
+    how.cache = false;
+    const Runtime runtime(how);
+    Session session = runtime.session(runtime.load(language_model(3000)), runtime.device("vulkan:0"));
+    GenerateOptions brief, sampled; // all scores of a sampled text are read when those before it have their tokens
+    brief.max_length = 2;
+    sampled.max_length = 3;
+    sampled.temperature = 1;
+    const auto write = [&] {
+        Batch batch(session, {.slots = 2, .length = 20});
+        for (const GenerateOptions &options : {brief, sampled}) (void)batch.add("t7 t3", options);
+        std::map<uint64_t, std::string> out;
+        for (int steps = 0; steps < 9 && !batch.empty(); ++steps) {
+            try {
+                for (const Batch::Progress &each : batch.step())
+                    if (each.finished) out[each.id] += each.finished->text;
+            } catch (const Error &e) { // the second loss
+                CHECK(e.code() == ErrorCode::device_lost);
+                test::heal(*faults);
+            }
+        }
+        return out;
+    };
+    const auto expected = write();
+    REQUIRE(expected.size() == 2);
+    const char *const function = "vkWaitForFences";
+    const uint64_t all = test::calls_of(*faults, function, [&] { CHECK(write() == expected); });
+    CHECK(all > 3); // reading scores is more than the steps
+    for (uint64_t n = 1; n <= all; ++n) {
+        INFO(n << " of " << all);
+        test::fail(*faults, function, n, VK_ERROR_DEVICE_LOST);
+        CHECK(write() == expected);
+        test::heal(*faults);
+        (void)write(); // sets everything up again
+    }
+}
