@@ -42,11 +42,11 @@ struct CpuFallback {
                                                            "|none scale factor; x: ..., times?: ... -> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
-            "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, "
-            "k: sequence B Tk kv_heads*D, v=k: sequence B Tk kv_heads*D, key_lengths?: i32 B, key_mask?: i32 B Tk, "
-            "keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, distance_bias?: heads 2*R+1, "
-            "position?: i32 B, ahead?: i32 B Tq; slopes?: heads, sinks?: heads -> y: sequence B Tq heads*D; "
-            "key_cache=position: B M kv_heads*D, value_cache=position v: B M kv_heads*D"),
+            "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, k: "
+            "sequence B Tk kv_heads*D, v=k: sequence B Tk kv_heads*D, key_lengths?: i32 B, ahead?: i32 B Tq, "
+            "key_mask?: i32 B Tk, keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, distance_bias?: heads 2*R+1, "
+            "position?: i32 B; slopes?: heads, sinks?: heads -> y: sequence B Tq heads*D; key_cache=position: B M "
+            "kv_heads*D, value_cache=position v: B M kv_heads*D"),
         cpu_kernel<cpu_fallback::causal_conv1d>(
             "causal_conv1d", "activation=none|" LAMINA_ACTIVATIONS "; x: B T C, position?: i32 B, lengths?: i32 B; "
                              "weight: C K, bias?: C -> y: B T C; before=position: B K-1 C"),
