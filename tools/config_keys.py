@@ -35,16 +35,17 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
-               "cohere2", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra", "ernie4_5",
-               "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text", "glm", "glm4",
-               "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
-               "granitemoehybrid", "gte", "hubert", "lfm2", "llama", "llava", "m2m_100", "mamba2", "marian", "mbart",
-               "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2",
-               "olmoe", "opt", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text",
-               "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text",
-               "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta", "siglip", "siglip_text_model",
-               "siglip_vision_model", "smollm3", "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "whisper",
-               "xlm-roberta"]
+               "cohere2", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
+               "ernie4_5", "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4",
+               "gemma4_text", "glm", "glm4", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj",
+               "granite", "granitemoe", "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "lfm2",
+               "llama", "llava", "m2m_100", "mamba2", "marian", "mbart", "mistral", "mixtral", "modernbert", "mpnet",
+               "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "pegasus", "phi", "phi3",
+               "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text",
+               "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe",
+               "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta", "siglip", "siglip_text_model",
+               "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2", "t5", "vit",
+               "wav2vec2", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
@@ -119,7 +120,8 @@ RENAMED = {"new": ("gte", {"layer_norm_type": "layer_norm", "logn_attention_clip
 OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None}}
 
 # Classes of parts that no task has by themselves.
-PARTS = {"qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
+PARTS = {"idefics3_vision": "Idefics3VisionTransformer", "smolvlm_vision": "SmolVLMVisionTransformer",
+         "qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
          "qwen2_vl_vision": "Qwen2VisionTransformerPretrainedModel", "siglip_text_model": "SiglipTextModel"}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
@@ -286,12 +288,13 @@ def watched(config_class):
             model = model_class(config).eval()
             inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8),
                       "input_values": torch.zeros(1, 800),
-                      "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
                       "hidden_states": torch.zeros(4, 3 * 2 * TINY["patch_size"] ** 2),
                       "grid_thw": torch.tensor([[1, 2, 2]]),
+                      "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
             taken = inspect.signature(model.forward).parameters
             # A model that also reads texts alone.
-            if {"image_grid_thw", "image_position_ids"} & set(taken) or names & {"image_seq_length", "mm_tokens_per_image"}:
+            if {"image_grid_thw", "image_position_ids"} & set(taken) or names & {
+                    "image_seq_length", "mm_tokens_per_image", "scale_factor"}:
                 del inputs["pixel_values"]
             with torch.no_grad():
                 model(**{key: value for key, value in inputs.items() if key in taken})

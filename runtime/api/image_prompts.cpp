@@ -2,10 +2,12 @@
 
 #include "base/utf8.hpp"
 #include "generation/texts.hpp"
+#include "image/tiles.hpp"
 #include "model/place.hpp"
 #include "reading/images.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <numeric>
 #include <utility>
@@ -20,14 +22,27 @@ const model::Images &images_of(const model::Model &model) {
     return *model.images;
 }
 
-std::string replaced(const std::string &text, const std::string &what, const std::string &by) {
+// by: gives what replaces the first one, the second one and so on.
+std::string replaced(const std::string &text, const std::string &what, const std::function<std::string()> &by) {
     std::string out;
     size_t at = 0;
     for (size_t found = text.find(what); found != std::string::npos; found = text.find(what, at)) {
-        out += text.substr(at, found - at) + by;
+        out += text.substr(at, found - at) + by();
         at = found + what.size();
     }
     return out + text.substr(at);
+}
+
+// What is read for an image: for each of its tiles, and for the whole.
+std::string text_of(const model::ImagePlace &place, const image::TileGrid &grid) {
+    std::string out;
+    for (int64_t row = 1; row <= grid.rows; ++row) {
+        for (int64_t column = 1; column <= grid.columns; ++column)
+            out += replaced(replaced(place.tile, "{row}", [&] { return std::to_string(row); }), "{column}",
+                            [&] { return std::to_string(column); });
+        out += "\n";
+    }
+    return out + (grid.rows == 0 ? "" : "\n") + place.text;
 }
 
 // What the graph makes of an image: so many rows, without those that are left out before them and filler behind them.
@@ -72,31 +87,49 @@ ImagePrompt with_places(const model::Model &model, const std::string &prompt, st
     const model::Images &format = images_of(model);
     const model::ImagePlace &place = *format.place;
     for (size_t i = 0; i < images.size(); ++i) reading::expect_pixels(images[i], i);
+    size_t marks = 0;
+    std::vector<size_t> owners; // the image of each place
+    const std::string text = replaced(prompt, place.mark, [&] {
+        const size_t image = marks++;
+        if (image >= images.size()) return place.text;
+        const image::TileGrid grid = format.tiles ? image::grid_of(images[image], *format.tiles) : image::TileGrid();
+        owners.insert(owners.end(), static_cast<size_t>(grid.tiles()), image);
+        return text_of(place, grid);
+    });
     ImagePrompt out;
-    for (const int32_t id : codec.encode(replaced(prompt, place.mark, place.text), special)) {
+    for (const int32_t id : codec.encode(text, special)) {
         if (id != place.token) {
             out.ids.push_back(id);
             continue;
         }
-        const size_t image = out.places.size();
+        const size_t at = out.places.size();
         out.places.push_back(out.ids.size());
-        if (image < images.size())
-            out.ids.insert(out.ids.end(), static_cast<size_t>(reading::tokens_of(format, images[image]).count()), id);
+        if (at < owners.size())
+            out.ids.insert(out.ids.end(), static_cast<size_t>(reading::tokens_of(format, images[owners[at]]).count()),
+                           id);
     }
-    if (out.places.size() != images.size())
+    const size_t found = marks != images.size() ? marks : out.places.size();
+    if (marks != images.size() || out.places.size() != owners.size())
         throw Error(ErrorCode::input, "expected " + in_quotes(place.mark) + " in the prompt for each of " +
                                           std::to_string(images.size()) + (images.size() == 1 ? " image" : " images") +
-                                          ", and nowhere else; found it " + std::to_string(out.places.size()) +
-                                          (out.places.size() == 1 ? " time" : " times"));
+                                          ", and nowhere else; found it " + std::to_string(found) +
+                                          (found == 1 ? " time" : " times"));
     return out;
 }
 
 void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images) {
-    for (size_t i = 0; i < images.size(); ++i) {
-        const auto &image = prompt.images.emplace_back(seen(session, images[i]));
-        const auto begin = prompt.ids.begin() + static_cast<std::ptrdiff_t>(prompt.places[i]);
+    const auto put = [&](const Image &part) {
+        const size_t place = prompt.places[prompt.images.size()];
+        const auto &image = prompt.images.emplace_back(seen(session, part));
+        const auto begin = prompt.ids.begin() + static_cast<std::ptrdiff_t>(place);
         for (int64_t row = 0; row < image->tokens(); ++row) begin[row] = static_cast<int32_t>(-1 - image->first - row);
-    }
+    };
+    const auto &tiles = session.model->images->tiles;
+    for (const Image &image : images)
+        if (tiles)
+            for (const Image &tile : image::tiles_of(image, *tiles)) put(tile);
+        else
+            put(image);
 }
 
 } // namespace lamina::api

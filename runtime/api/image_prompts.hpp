@@ -13,7 +13,7 @@ namespace lamina::api {
 
 struct ImagePrompt {
     std::vector<int32_t> ids;
-    std::vector<size_t> places = {};                  // where the tokens of each image begin
+    std::vector<size_t> places = {};                  // where the tokens of each image begin, or of each tile
     std::vector<detail::SeenImages::One> images = {}; // once they are seen
 };
 

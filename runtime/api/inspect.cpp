@@ -110,7 +110,7 @@ ImagePrompts prompts_of(const model::Images &images) {
     return {.mark = images.place->mark,
             .height = images.steps.height,
             .width = images.steps.width,
-            .tokens = images.tokens};
+            .tokens = images.tokens * (images.tiles ? image::most_tiles(*images.tiles) : 1)};
 }
 
 ImageReading images_of(const model::Images &images) {

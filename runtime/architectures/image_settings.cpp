@@ -27,13 +27,15 @@ struct Processor {
     int64_t resample;
     std::array<double, 3> mean, deviation;
 };
-constexpr std::array<Processor, 7> processors{{
+constexpr std::array<Processor, 9> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
     {"Gemma3", 224, 0, true, false, 2, halves, halves},
+    {"Idefics3", 1456, 364, false, false, 1, halves, halves},
     {"Qwen2VL", 0, 0, false, false, 3, clip_mean, clip_deviation},
     {"Siglip", 224, 0, true, false, 3, halves, halves},
+    {"SmolVLM", 1456, 364, false, false, 1, halves, halves},
     {"ViT", 224, 0, true, true, 2, halves, halves},
 }};
 
@@ -44,12 +46,12 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
     for (const char *end : {"ImageProcessor", "FeatureExtractor"})
         if (const size_t at = name.find(end); at != std::string::npos) name.resize(at);
     if (name.empty())
-        name = model_type == "vit"      ? "ViT"
-               : model_type == "deit"   ? "DeiT"
-               : model_type == "dinov2" ? "Bit"
-               : model_type == "siglip" ? "Siglip"
+        name = model_type == "vit"        ? "ViT"
+               : model_type == "deit"     ? "DeiT"
+               : model_type == "dinov2"   ? "Bit"
+               : model_type == "siglip"   ? "Siglip"
                : model_type == "qwen2_vl" ? "Qwen2VL"
-                                        : "CLIP";
+                                          : "CLIP";
     std::string known;
     for (const Processor &each : processors) {
         if (each.name == name) return each;
@@ -136,6 +138,23 @@ void add_multiples(const Config &config, const Processor &processor, Json &out, 
                          {"filter", filter_of(config, processor)}};
 }
 
+// Adds "tiles", and the "resize" that gives one its size, which is returned (transformers,
+// image_processing_idefics3.py).
+Sides add_tiles(const Config &config, const Processor &processor, Json &out) {
+    for (const char *key : {"do_image_splitting", "do_resize"}) config.expect(key, true);
+    const auto edge = [&](const char *key, int64_t otherwise) {
+        const auto value = config.find(key);
+        if (!value) return otherwise;
+        value->allow_keys({"longest_edge"});
+        return value->at("longest_edge").integer(1, longest_side);
+    };
+    const int64_t side = edge("max_image_size", processor.crop);
+    out["tiles"] = Json{{"longest_edge", edge("size", processor.size)}};
+    out["resize"] = Json{{"height", side}, {"width", side}, {"filter", filter_of(config, processor)}};
+    config.ignore({"do_pad", "return_row_col_info", "video_sampling"}); // of batches, of the processor, and of videos
+    return {side, side};
+}
+
 std::optional<Sides> crop_of(const Config &config, const Processor &processor) {
     if (!config.flag("do_center_crop", processor.crop != 0)) return std::nullopt;
     if (const auto size = config.find("crop_size")) return sides_at(*size);
@@ -149,8 +168,11 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
     Preparation prepared;
     const Processor &processor = processor_of(config, model_type);
     const bool any_size = processor.name == "Qwen2VL";
+    const bool tiled = processor.name == "Idefics3" || processor.name == "SmolVLM";
     std::optional<Sides> resized, crop;
-    if (any_size) {
+    if (tiled) {
+        resized = add_tiles(config, processor, out);
+    } else if (any_size) {
         const auto small = [&](const char *key, int64_t otherwise) {
             const int64_t found = config.integer(key, otherwise);
             if (found < 1 || found > 256) config.fail(key, "expected 1 to 256, found " + std::to_string(found));
@@ -159,6 +181,7 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
         prepared.patch = small("patch_size", 14), prepared.merge = small("merge_size", 2);
         prepared.frames = small("temporal_patch_size", 2);
         add_multiples(config, processor, out, prepared.patch * prepared.merge);
+        config.ignore({"crop_size", "do_center_crop"}); // nothing is cut
     } else {
         resized = add_resize(config, processor, out), crop = crop_of(config, processor);
     }
@@ -170,7 +193,7 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
         out["mean"] = colours(config, "image_mean", processor.mean);
         out["deviation"] = colours(config, "image_std", processor.deviation);
     }
-    config.expect("do_pad", false);
+    if (!tiled) config.expect("do_pad", false);
     if (processor.name == "Gemma3") { // pieces of an image beside the whole
         config.expect("do_pan_and_scan", false);
         config.ignore({"image_seq_length", "pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size",
@@ -181,7 +204,6 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
                    "input_data_format", "pad_size", "processor_class", "return_tensors"});
     config.finish();
     prepared.steps = std::move(out);
-        config.ignore({"crop_size", "do_center_crop"}); // nothing is cut
     if (!any_size) prepared.size = crop ? *crop : *resized;
     return prepared;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "image/steps.hpp"
+#include "image/tiles.hpp"
 
 #include <optional>
 #include <string>
@@ -23,7 +24,8 @@ struct ImagePlace {
     std::string mark; // what stands for an image in a prompt, as chat templates write it: "<image>"
     std::string text; // what is read in its place, with one token that all of the image's stand for
     int32_t token = 0;
-    int64_t skip = 0; // how many of the image's are left out at the beginning, such as that of a class token
+    std::string tile = {}; // what is read for each tile of a large image, likewise, with {row} and {column}
+    int64_t skip = 0;      // how many of the image's are left out at the beginning, such as that of a class token
 };
 
 // What the graph takes beside patches if images have any size. Patches may be followed by filler; the output then has a
@@ -52,9 +54,10 @@ struct Images {
     Scores scores = Scores::softmax;
     std::vector<std::string> labels = {}; // of classes
     image::Steps steps = {};
-    std::optional<Matching> matching = {}; // of a model that gives vectors of texts, too
-    std::optional<ImagePlace> place = {};  // of one that gives tokens
-    std::optional<AnySize> any_size = {};  // else all have that of `steps`
+    std::optional<Matching> matching = {};   // of a model that gives vectors of texts, too
+    std::optional<image::Tiling> tiles = {}; // of one that sees large images in tiles of one size
+    std::optional<ImagePlace> place = {};    // of one that gives tokens
+    std::optional<AnySize> any_size = {};    // else all have that of `steps`
     int64_t tokens =
         0; // of an image in a prompt, at most; where all have one size, it is found when layers are checked
 

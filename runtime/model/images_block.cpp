@@ -12,8 +12,8 @@
 namespace lamina::model {
 namespace {
 
-constexpr int64_t longest_side = 8192;               // pixels that a model may take
-constexpr int64_t most_pixels = int64_t{1} << 24;    // likewise, in all
+constexpr int64_t longest_side = 8192;            // pixels that a model may take
+constexpr int64_t most_pixels = int64_t{1} << 24; // likewise, in all
 
 int64_t pixels_at(JsonView value) { return value.integer(1, longest_side); }
 
@@ -41,7 +41,8 @@ image::Resize resize_at(JsonView value) {
     value.allow_keys({"height", "width", "shortest_edge", "multiple", "least_pixels", "most_pixels", "filter"});
     image::Resize out{.filter = filter_at(value.at("filter"))};
     for (const char *key : {"least_pixels", "most_pixels"})
-        if (value.has(key) != value.has("multiple")) value.fail("\"multiple\" and \"" + std::string(key) + "\" need each other");
+        if (value.has(key) != value.has("multiple"))
+            value.fail("\"multiple\" and \"" + std::string(key) + "\" need each other");
     if (value.has("multiple")) {
         for (const char *key : {"height", "width", "shortest_edge"})
             if (value.has(key)) value.at(key).fail("cannot be given beside \"multiple\"");
@@ -94,14 +95,35 @@ Matching matching_at(JsonView value, const Model &model) {
     return out;
 }
 
+// Of images of this size.
+image::Tiling tiles_at(JsonView value, const Images &images) {
+    constexpr int64_t longest = 4096;
+    value.allow_keys({"longest_edge"});
+    const image::Steps &steps = images.steps;
+    if (!images.place || steps.height == 0 || steps.height != steps.width || !steps.resize)
+        value.fail(
+            "only images in prompts (\"tokens\"), of a square \"size\" that they are resized to, are seen in tiles");
+    const image::Tiling out{
+        .longest = value.at("longest_edge").integer(1, longest), .side = steps.height, .filter = steps.resize->filter};
+    constexpr int64_t most = 1024; // so that a bad file cannot exhaust memory
+    if (image::most_tiles(out) > most)
+        value.fail("an image may have " + std::to_string(image::most_tiles(out)) + " tiles; expected at most " +
+                   std::to_string(most));
+    return out;
+}
+
 ImagePlace place_at(JsonView value, const Model &model) {
-    value.allow_keys({"mark", "text", "token", "skip"});
+    value.allow_keys({"mark", "text", "token", "tile", "skip"});
     if (!model.generation || !model.generation->sees())
         value.fail("only a model that continues texts, and whose \"generation\" has \"image_rows\", takes images in "
                    "prompts");
     ImagePlace out{.mark = std::string(value.at("mark").string()), .text = std::string(value.at("text").string())};
     if (model.generation->target->split() != TextCodec::Split::tokenizer)
         value.fail("the model's target has a vocabulary: expected a tokenizer");
+    if (value.has("tile")) {
+        out.tile = value.at("tile").string();
+        if (out.tile.empty()) value.at("tile").fail("expected a text that is not empty");
+    }
     if (value.has("skip")) out.skip = value.at("skip").integer(0, 65536);
     if (out.mark.empty()) value.at("mark").fail("expected a text that is not empty");
     out.token =
@@ -116,7 +138,8 @@ AnySize::Windows windows_at(JsonView value, const Graph &graph, int64_t merge) {
                          .lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "W"),
                          .places = input_at(value.at("places"), graph, DType::i32, 2, "B N")};
     if (out.side % merge != 0)
-        value.at("side").fail("expected a multiple of \"merge\", " + std::to_string(merge) + ": windows do not cut squares");
+        value.at("side").fail("expected a multiple of \"merge\", " + std::to_string(merge) +
+                              ": windows do not cut squares");
     return out;
 }
 
@@ -125,8 +148,10 @@ AnySize any_size_at(JsonView value, const Graph &graph, const image::Steps &step
     if (!steps.resize || steps.resize->multiple == 0)
         value.fail("without a \"size\", expected \"resize\" with a \"multiple\"");
     if (steps.resize->multiple % (steps.patch * steps.merge) != 0)
-        value.at("resize").at("multiple").fail("expected a multiple of " + std::to_string(steps.patch * steps.merge) +
-                                               ", the side of a square of patches");
+        value.at("resize")
+            .at("multiple")
+            .fail("expected a multiple of " + std::to_string(steps.patch * steps.merge) +
+                  ", the side of a square of patches");
     AnySize out{.coordinates = input_at(value.at("coordinates"), graph, DType::i32, 3, "B N 2"),
                 .lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "B")};
     if (value.has("windows")) out.windows = windows_at(value.at("windows"), graph, steps.merge);
@@ -154,8 +179,9 @@ void read_output(JsonView value, const Graph &graph, Images &out) {
 } // namespace
 
 Images read_images(JsonView value, const Model &model) {
-    value.allow_keys({"graph", "patches", "patch", "merge", "size", "resize", "scale", "mean", "deviation", "embedding",
-                      "classes", "labels", "scores", "matching", "tokens", "place", "coordinates", "lengths", "windows"});
+    value.allow_keys({"graph",    "patches", "patch",     "merge",       "size",    "tiles",  "resize",
+                      "scale",    "mean",    "deviation", "embedding",   "classes", "labels", "scores",
+                      "matching", "tokens",  "place",     "coordinates", "lengths", "windows"});
     const Graph &graph = graph_at(value.at("graph"), model);
     Images out{.graph = graph.name, .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K")};
     read_output(value, graph, out);
@@ -176,6 +202,9 @@ Images read_images(JsonView value, const Model &model) {
         if (!out.any_size && value.has(key)) value.at(key).fail("images of one \"size\" do not have it");
     check_all_set(value, graph, set);
     if (value.has("place")) out.place = place_at(value.at("place"), model);
+    if (value.has("tiles")) out.tiles = tiles_at(value.at("tiles"), out);
+    if (out.place && out.tiles.has_value() != !out.place->tile.empty())
+        value.fail("\"tiles\", and \"tile\" of \"place\", need each other");
     if (out.any_size && !out.place) value.fail("only images in prompts (\"tokens\") may have any size");
     if (value.has("matching")) out.matching = matching_at(value.at("matching"), model);
     return out;

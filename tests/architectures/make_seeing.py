@@ -32,10 +32,10 @@ def in_squares(patches, merge):
     return patches.unflatten(1, (side // merge, merge, side // merge, merge)).transpose(2, 3).flatten(1, 4)
 
 
-def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead=False):
+def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead=False, tiled=False):
     """A prompt of two images. `all_rows`: of the model and pixels, what the graph gives; the first `skip` rows of each image
     are not among its tokens. `merge`: patches come in squares of so many a side. `ahead`: the tokens of an image see each
-    other."""
+    other. `tiled`: the model takes several images for one."""
     config, sees = model.config, model.config.vision_config
     pixels = random_pixels(sees.image_size, sees.image_size)
     with torch.no_grad():
@@ -70,7 +70,7 @@ def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead=False):
         def run(self, m):
             self.inputs["image_rows"] = rows(m)
             types = {"token_type_ids": mask} if ahead else {}
-            return {"logits": m(input_ids=tokens, pixel_values=pixels, **types).logits}
+            return {"logits": m(input_ids=tokens, pixel_values=pixels[None] if tiled else pixels, **types).logits}
 
     if save(name, model, Graphs()):
         (processor or tower(sees)).save_pretrained(here / name)
@@ -114,7 +114,31 @@ def gemmas():
     gemma3("gemma3_sees_all", 16, 1, vision(T.SiglipVisionConfig, image_size=17, layer_norm_eps=1e-3), sliding_window=40)
 
 
+def idefics3(name, kind, sees, factor, **more):
+    """A model of `kind`: "Idefics3" or "SmolVLM". Tiles are of one size, and of both sides once an image is resized to at
+    most four times that."""
+    config = getattr(T, kind + "Config")(vision_config=sees, text_config=T.LlamaConfig(**llama_like(
+        max_position_embeddings=256, **more)), scale_factor=factor, image_token_id=IMAGE)
+    config._attn_implementation = config.text_config._attn_implementation = "eager"
+    model = getattr(T, kind + "ForConditionalGeneration")(config)
+
+    def rows(m, pixels):
+        return torch.stack(list(m.model.get_image_features(pixels[:, None], return_dict=True).pooler_output))
+
+    side = sees["image_size"]
+    seeing(name, model, rows, 0, getattr(T, kind + "ImageProcessorPil")(
+        size={"longest_edge": 3 * side}, max_image_size={"longest_edge": side}), factor, tiled=True)
+
+
+def tiled():
+    sizes = dict(hidden_size=40, num_hidden_layers=3, num_attention_heads=4, intermediate_size=52, patch_size=3)
+    idefics3("idefics3_sees", "Idefics3", sizes | dict(image_size=12), 2)
+    idefics3("smolvlm_sees", "SmolVLM", sizes | dict(image_size=10, hidden_act="gelu", layer_norm_eps=1e-3), 3,
+             tie_word_embeddings=True)
+
+
 if __name__ == "__main__":
     torch.manual_seed(9)
     llavas()
     gemmas()
+    tiled()

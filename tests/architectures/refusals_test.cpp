@@ -285,6 +285,9 @@ TEST_CASE("architectures: images, patches and heads that are not supported are n
     for (const int tokens : {8, 16}) // no square, and of a number that does not divide the patches of a side
         CHECK_THAT(refusal("gemma3_sees", "mm_tokens_per_image", tokens),
                    contains("/mm_tokens_per_image") && contains("divides the 6 x 6 patches of an image"));
+    for (const int factor : {3, 8})
+        CHECK_THAT(refusal("idefics3_sees", "scale_factor", factor),
+                   contains("/scale_factor") && contains("divides the 4 x 4 patches of an image"));
     CHECK_THAT(refusal("gemma3_sees", [](nlohmann::json &c) { c.erase("vision_config"); }),
                contains("vision_config: is missing"));
     CHECK_THAT(refusal("dinov2_gated", "image_size", {8, 12}), contains("/image_size") && contains("not square"));

@@ -25,8 +25,8 @@ class Base:
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
-        self.text_part = "vision_config" in config and self.family not in ("clip", "gemma3", "llava", "qwen2_5_vl", "qwen2_vl",
-                                                                             "siglip")
+        self.text_part = "vision_config" in config and self.family not in (
+            "clip", "gemma3", "idefics3", "llava", "qwen2_5_vl", "qwen2_vl", "siglip", "smolvlm")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
@@ -74,6 +74,10 @@ class Seeing(Base):
                   "crop_size": {"height": 8, "width": 8}}}
     preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl"), {
         "image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "min_pixels": 64, "max_pixels": 1600})
+
+    for kind, name in (("idefics3", "Idefics3"), ("smolvlm", "SmolVLM")):
+        preprocessors[kind] = {"image_processor_type": name + "ImageProcessor", "size": {"longest_edge": 24},
+                               "max_image_size": {"longest_edge": 8}}
 
     @property
     def header(self):
@@ -290,11 +294,18 @@ def plain_models():
     images |= dict(layer_norm_eps=1e-6, hidden_act="gelu_pytorch_tanh", image_size=9, patch_size=4)
     yield plain(T.SiglipModel, T.SiglipConfig, text_config=half | dict(projection_size=24), vision_config=images)
     images |= dict(model_type="clip_vision_model", layer_norm_eps=1e-5, hidden_act="quick_gelu", image_size=8)
+    texts = DECODER | dict(
+        model_type="llama", hidden_act="silu", rms_norm_eps=1e-5, head_dim=6, tie_word_embeddings=False,
+        attention_bias=False, mlp_bias=False, rope_parameters={"rope_type": "default", "rope_theta": 500.0})
     yield plain(T.LlavaForConditionalGeneration, T.LlavaConfig, image_token_index=5, vision_feature_layer=-2,
                 vision_feature_select_strategy="default", projector_hidden_act="gelu", multimodal_projector_bias=True,
-                tie_word_embeddings=False, vision_config=images, text_config=DECODER | dict(
-                    model_type="llama", hidden_act="silu", rms_norm_eps=1e-5, head_dim=6, tie_word_embeddings=False,
-                    attention_bias=False, mlp_bias=False, rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
+                tie_word_embeddings=False, vision_config=images, text_config=texts)
+    images = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2, num_channels=3,
+                  image_size=8, patch_size=2, hidden_act="gelu_pytorch_tanh", layer_norm_eps=1e-6)
+    for kind, config in ((T.Idefics3ForConditionalGeneration, T.Idefics3Config),
+                         (T.SmolVLMForConditionalGeneration, T.SmolVLMConfig)):
+        yield plain(kind, config, image_token_id=5, scale_factor=2, tie_word_embeddings=False, vision_config=images,
+                    text_config=texts)
 
 
 def more_decoders(decoder, rope):

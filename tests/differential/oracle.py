@@ -132,6 +132,13 @@ def run(model, family):
                                               return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": seen.pooler_output.reshape(-1)}
+    if family in ("idefics3", "smolvlm"):
+        vision = model.config.vision_config
+        pixels = models.patches(BATCH, (vision.image_size // vision.patch_size) ** 2, vision.patch_size,
+                                model.config.scale_factor)
+        seen = model.model.get_image_features(pixel_values=pixels[:, None], return_dict=True)
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
+                "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
     if family in ("qwen2_5_vl", "qwen2_vl"):
         vision, grid = model.config.vision_config, torch.tensor([[1, 6, 10]])
         pixels = models.patches_of_any_size(60, vision.patch_size, vision.temporal_patch_size)

@@ -229,6 +229,17 @@ def talking_about_images():
         pad_token_id=6, projector_hidden_act="gelu", text_config=texts, tie_word_embeddings=False, torch_dtype="float16",
         transformers_version="4.36.0.dev0", vision_config=clip, vision_feature_layer=-2,
         vision_feature_select_strategy="default", vocab_size=VOCABULARY), dict(rename=published)
+    yield "SmolVLM-256M-Instruct", dict(
+        architectures=["Idefics3ForConditionalGeneration"], image_token_id=5, model_type="idefics3", scale_factor=2,
+        tie_word_embeddings=False, torch_dtype="bfloat16", transformers_version="4.46.0", use_cache=True,
+        vocab_size=VOCABULARY, text_config=texts | dict(
+            architectures=["VLlama3ForCausalLM"], head_dim=6, is_llama_config=True, neftune_noise_alpha=0.0,
+            pixel_shuffle_factor=2, qk_layer_norms=False, rope_interleaved=False, rope_theta=100000,
+            torch_dtype="bfloat16", use_resampler=False),
+        vision_config=dict(hidden_size=16, image_size=8, intermediate_size=20, max_image_size={"longest_edge": 8},
+                           model_type="idefics3", num_attention_heads=2, num_hidden_layers=2, patch_size=2,
+                           size={"longest_edge": 24}, tie_word_embeddings=False, torch_dtype="bfloat16",
+                           use_base_siglip=False)), {}
 
 
 def encoder_decoders():

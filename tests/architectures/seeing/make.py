@@ -3,7 +3,7 @@
     python3 -m venv venv && venv/bin/pip install torch torchvision transformers pillow
     venv/bin/python tests/architectures/make_seeing.py && venv/bin/python tests/architectures/seeing/make.py
 
-talking/ has a tokenizer and a chat template, talking_gemma3/ those of Gemma 3; expected.json has, for each model, conversations, their prompts as text and
+talking/ has a tokenizer and a chat template, talking_gemma3/ and talking_idefics3/ those of others; expected.json has, for each model, conversations, their prompts as text and
 as token ids, and the ids of greedy answers. Images are those of images/files.
 """
 
@@ -74,6 +74,13 @@ def gemma3(config, images, tokenizer):
     return T.Gemma3Processor(images, tokenizer, chat_template=GEMMA3_TEMPLATE, image_seq_length=config.mm_tokens_per_image)
 
 
+def idefics3(config, images, tokenizer):
+    """Of SmolVLM, too, which writes the same for images."""
+    vision = config.vision_config
+    return T.Idefics3Processor(images, tokenizer, chat_template=TEMPLATE,
+                               image_seq_len=(vision.image_size // vision.patch_size // config.scale_factor) ** 2)
+
+
 def answers(name, tokenizer, processor_of):
     model = T.AutoModelForImageTextToText.from_pretrained(here.parent / "models" / name, dtype=torch.float32).eval()
     processor = processor_of(model.config, T.AutoImageProcessor.from_pretrained(here.parent / "models" / name), tokenizer)
@@ -89,6 +96,19 @@ def answers(name, tokenizer, processor_of):
     return out
 
 
+def grids_of_tiles():
+    """Rows and columns of tiles of images of many sizes."""
+    sizes = [(1, 1), (1, 1000), (1000, 1), (37, 23), (23, 37), (512, 512), (513, 512), (640, 480), (1023, 767), (2048, 2048),
+             (4096, 3), (5000, 4999), (331, 1999), (100, 99), (99, 100), (3000, 1125)]
+    out = []
+    for longest, side in ((2048, 512), (1456, 364), (1000, 300), (36, 12), (10, 12)):
+        processor = T.Idefics3ImageProcessorPil(size={"longest_edge": longest}, max_image_size={"longest_edge": side})
+        for width, height in sizes:
+            found = processor(Image.new("RGB", (width, height)), return_row_col_info=True, do_pad=False)
+            out.append([longest, side, width, height, found["rows"][0][0], found["cols"][0][0]])
+    return out
+
+
 if __name__ == "__main__":
     words = write_talking("talking", {IMAGE: "<image>"}, TEMPLATE)
     expected = {name: answers(name, words, llava) for name in ("llava", "llava_full")}
@@ -96,4 +116,9 @@ if __name__ == "__main__":
     words = write_talking("talking_gemma3", dict(zip(range(IMAGE, 53), named.values())), GEMMA3_TEMPLATE, {49: "\n\n"},
                           **named)
     expected |= {name: answers(name, words, gemma3) for name in ("gemma3_sees", "gemma3_sees_all")}
+    special = dict(zip(range(IMAGE, 53), ("<image>", "<fake_token_around_image>", "<end_of_utterance>")))
+    tiles = {20 + 3 * row + column: f"<row_{row + 1}_col_{column + 1}>" for row in range(3) for column in range(3)}
+    words = write_talking("talking_idefics3", special, TEMPLATE, tiles | {29: "<global-img>", 48: "\n", 49: "\n\n"})
+    expected |= {name: answers(name, words, idefics3) for name in ("idefics3_sees", "smolvlm_sees")}
+    (here / "tiles.json").write_text("[" + ",\n ".join(map(json.dumps, grids_of_tiles())) + "]\n")
     (here / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")

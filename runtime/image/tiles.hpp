@@ -1,0 +1,32 @@
+// Large images as tiles, of which a model sees one at a time, and the whole.
+#pragma once
+
+#include "image/steps.hpp"
+
+#include <lamina/image.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace lamina::image {
+
+// How images become square tiles (transformers, image_processing_idefics3.py): the longer side is resized to `longest`
+// pixels, then both to multiples of a tile's `side`.
+struct Tiling {
+    int64_t longest = 0, side = 0;
+    Filter filter = Filter::lanczos;
+};
+
+struct TileGrid {
+    int64_t rows = 0, columns = 0; // 0: a single tile holds the image
+    [[nodiscard]] int64_t tiles() const { return rows * columns + 1; }
+};
+
+[[nodiscard]] TileGrid grid_of(const Image &image, const Tiling &tiling);
+// No image has more tiles.
+[[nodiscard]] int64_t most_tiles(const Tiling &tiling);
+
+// Row by row, then the whole as one tile.
+[[nodiscard]] std::vector<Image> tiles_of(const Image &image, const Tiling &tiling);
+
+} // namespace lamina::image
