@@ -232,7 +232,7 @@ TokenizerParts deberta_v2(const Source &source) {
     const auto piece = std::ranges::find_if(
         pieces, [&](const SentencePieceFile::Piece &each) { return each.text == unknown && each.score == 0; });
     TokenizerParts out;
-    out.model = unigram(pieces, piece != pieces.end() ? piece - pieces.begin() : source.options->integer("unk_id", 1));
+    out.model = unigram(pieces, piece != pieces.end() ? piece - pieces.begin() : source.file.unknown_id);
     Json normalizers = Json::array(), words = Json::array();
     if (source.options->flag("do_lower_case", false)) normalizers.push_back({{"type", "Lowercase"}});
     normalizers.push_back({{"type", "Replace"}, {"pattern", {{"Regex", R"(\s{2,}|[\n\r\t])"}}}, {"content", " "}});

@@ -113,6 +113,7 @@ def sentencepiece_folders():
     framed = pieces(**unigram, pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]", eos_piece="[SEP]",
                     unk_piece="[UNK]")
     yield folder("spm_deberta", "deberta-v2", spm_model=framed)
+    yield folder("spm_deberta_unnamed", "deberta-v2", spm_model=pieces(**unigram))  # no piece is called [UNK]
     yield folder("spm_deberta_lower", "deberta-v2", spm_model=framed, tokenizer_config_json={
         "do_lower_case": True, "split_by_punct": True, "tokenizer_class": "DebertaV2Tokenizer", "vocab_type": "spm",
         "add_prefix_space": False, "added_tokens_decoder": {"75": token("<special>", True)}})
