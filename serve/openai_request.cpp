@@ -50,7 +50,8 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
         const std::string name(option.name);
         if (!request.has(name)) continue;
         const JsonView value = request.at(name);
-        const double number = value.number();
+        double number = value.number();
+        if (number == least_in_request(option)) number = option.least;
         if (!option.takes(number)) value.fail("expected " + option.expected() + ", found " + value.description());
         out.sampling.emplace(name, number);
     }

@@ -3,8 +3,6 @@
 #include "fields.hpp"
 #include "openapi_files.hpp" // made from openapi/
 
-#include <lamina/sampling.hpp>
-
 #include <algorithm>
 #include <deque>
 #include <stdexcept>
@@ -54,7 +52,7 @@ Json schema_of(const SamplingOption &option) {
         return option.is_whole() ? Json(static_cast<int64_t>(value)) : Json(value);
     };
     Json out{{"type", option.is_whole() ? "integer" : "number"}};
-    out[option.above ? "exclusiveMinimum" : "minimum"] = number(option.least);
+    out[option.above ? "exclusiveMinimum" : "minimum"] = number(least_in_request(option));
     out["maximum"] = number(option.most);
     out["description"] = std::string(option.meaning);
     return out;

@@ -15,6 +15,8 @@
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 
+#include <lamina/sampling.hpp>
+
 #include <map>
 #include <string>
 #include <string_view>
@@ -36,6 +38,11 @@ struct Fields {
 
 // All schemas, as /openapi.json has them.
 [[nodiscard]] const Json &schemas();
+
+// What a number of sampling may be at least in a request. Where 0 means all, so does -1, as vLLM has it.
+[[nodiscard]] inline double least_in_request(const SamplingOption &option) {
+    return option.is_whole() && option.least == 0 ? -1 : option.least;
+}
 
 // By "METHOD PATH".
 [[nodiscard]] const std::map<std::string, JsonView, std::less<>> &operations();

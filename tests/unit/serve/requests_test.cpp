@@ -106,11 +106,13 @@ TEST_CASE("messages are texts, whole or in parts, by somebody") {
         R"({"model": "m", "max_completion_tokens": 4, "response_format": {"type": "text"}, "messages": [
             {"role": "developer", "content": "Be brief."},
             {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-            {"role": "assistant", "content": null, "refusal": null}]})");
-    REQUIRE(r.messages.size() == 3);
+            {"role": "assistant", "content": null, "refusal": null},
+            {"role": "user", "content": "c", "name": "Eve"}]})");
+    REQUIRE(r.messages.size() == 4);
     CHECK(r.messages[0].role == "system");
     CHECK(r.messages[1].content == "ab");
     CHECK(r.messages[2].content.empty());
+    CHECK_THAT(r.variables.at("messages"), contains(R"("name":"Eve")"));
     CHECK(r.max_length == 4);
     CHECK_THAT(chat_refusal("[]"), contains("/messages: expected at least one"));
     CHECK_THAT(chat_refusal(R"("hello")"), contains("/messages: expected a list"));
@@ -118,12 +120,35 @@ TEST_CASE("messages are texts, whole or in parts, by somebody") {
     CHECK_THAT(chat_refusal(R"([{"role": "user", "content": 5}])"), contains("/messages/0/content: expected a text"));
     CHECK_THAT(chat_refusal(R"([{"role": "user", "content": [{"type": "input_audio"}]}])"),
                contains("/messages/0/content/0/type: only parts of type \"text\" and \"image_url\" are supported"));
-    CHECK_THAT(chat_refusal(R"([{"role": "user", "content": "a", "name": "Eve"}])"), contains("/messages/0/name"));
+    CHECK_THAT(chat_refusal(R"([{"role": "user", "content": "a", "name": 5}])"), contains("/messages/0/name"));
+    CHECK_THAT(chat_refusal(R"([{"role": "user", "content": "a", "annotations": []}])"), contains("unknown field"));
     CHECK_THAT(message_of([] {
                    (void)chat_request(R"({"model": "m", "messages": [{"role": "user", "content": "a"}],
                                           "tools": [{"type": "function"}]})");
                }),
                contains("/tools/0: the key 'function' is missing"));
+}
+
+TEST_CASE("an answer comes back as OpenAI's and other libraries keep it") {
+    const std::string kept = R"([{"role": "assistant", "content": "a", "name": "helper", "annotations": ANNOTATIONS,
+        "refusal": null, "audio": null, "function_call": null, "tool_calls": null}])";
+    for (const std::string annotations : {"null", "[]", R"([{"type": "url_citation"}])"}) {
+        std::string messages = kept;
+        messages.replace(messages.find("ANNOTATIONS"), 11, annotations);
+        CHECK(chat_refusal(messages).empty());
+    }
+}
+
+TEST_CASE("top_k of 0 or -1 is all tokens, as vLLM has it, and no other number is below 0") {
+    for (const char *all : {"0", "-1"}) {
+        const AnswerRequest r =
+            completion_request(R"({"model": "m", "prompt": "a", "top_k": )" + std::string(all) + "}");
+        CHECK(options_of(r, sampling(0.7, 20), 0).top_k == 0);
+        CHECK(options_of(r, {}, 0).top_k == 0); // nothing that only counts with a temperature
+    }
+    CHECK_THAT(completion_refusal(R"(, "top_k": -2)"), contains("/top_k: expected a whole number from 0"));
+    CHECK_THAT(completion_refusal(R"(, "min_p": -1)"), contains("/min_p"));
+    CHECK_THAT(completion_refusal(R"(, "dry_allowed_length": -1)"), contains("/dry_allowed_length"));
 }
 
 TEST_CASE("what an answer must be is said as OpenAI or as vLLM says it") {
