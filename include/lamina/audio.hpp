@@ -19,9 +19,15 @@ struct Audio {
     int64_t rate = 0;                // samples per second
 };
 
+struct ReadAudioOptions {
+    int64_t rate = 0;            // samples per second of the result, as resampled() makes them; 0: those of the file
+    int64_t longest = 24 * 3600; // in seconds
+};
+
 // Reads WAV, FLAC, OGG, MP3 and the other formats of libsndfile. Several channels are averaged. Throws Error(input) for
-// a file that is not audio, is empty or truncated, contains NaN or infinity, or is longer than 24 hours.
-[[nodiscard]] Audio read_audio(const std::filesystem::path &file);
+// a file that is not audio, is empty or truncated, contains NaN or infinity, or is longer than `longest`. Whatever the
+// file has, no more memory is needed than for its result.
+[[nodiscard]] Audio read_audio(const std::filesystem::path &file, const ReadAudioOptions &options = {});
 
 // Converts to another sample rate, by libsamplerate. Throws Error(input) if the rates differ by more than a factor of
 // 256.

@@ -1,15 +1,43 @@
 #include <lamina/audio.hpp>
 
+#include "audio/resampler.hpp"
 #include "audio/riff.hpp"
 #include "audio/sound_file.hpp"
 #include "base/own_files.hpp"
 
+#include <new>
+#include <optional>
+
 namespace lamina {
 
-Audio read_audio(const std::filesystem::path &file) {
+Audio read_audio(const std::filesystem::path &file, const ReadAudioOptions &options) {
+    if (options.rate < 0 || options.longest < 1)
+        throw Error(ErrorCode::usage, "audio: expected a rate of 0 or above, and at least one second; found " +
+                                          std::to_string(options.rate) + " and " + std::to_string(options.longest));
     audio::expect_complete(file);
     Audio out;
-    own_function<audio::ReadSoundFile>("sndfile", "lamina_read_sound_file")(file, out);
+    std::optional<audio::Resampler> resampler;
+    double samples = 0; // of the file
+    const auto take = [&](std::span<const float> more, int64_t rate) {
+        if (out.rate == 0) {
+            out.rate = options.rate == 0 ? rate : options.rate;
+            if (out.rate != rate) resampler.emplace(rate, out.rate);
+        }
+        samples += static_cast<double>(more.size());
+        if (samples > static_cast<double>(rate) * static_cast<double>(options.longest)) // compressed silence is small
+            throw Error(ErrorCode::input, file.string() + ": is longer than " + std::to_string(options.longest) +
+                                              " seconds: cut it into several files");
+        if (resampler)
+            resampler->add(more, out.samples);
+        else
+            out.samples.insert(out.samples.end(), more.begin(), more.end());
+    };
+    try {
+        own_function<audio::ReadSoundFile>("sndfile", "lamina_read_sound_file")(file, take);
+        if (resampler) resampler->finish(out.samples);
+    } catch (const std::bad_alloc &) {
+        throw Error(ErrorCode::memory, file.string() + ": does not fit into memory");
+    }
     return out;
 }
 

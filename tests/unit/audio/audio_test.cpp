@@ -89,6 +89,25 @@ TEST_CASE("audio: resampling keeps tones, and removes those above half the new r
     CHECK_THAT(message_of([] { (void)resampled({{0, 0}, 10}, 16000); }), contains("10 samples per second"));
 }
 
+TEST_CASE("audio: a file is read at the rate that is wanted, and no further than is wanted") {
+    const TemporaryFolder folder;
+    const auto file = folder.write("tone.wav", wav({.rate = 44100}, sine(440, 44100, 100'003)));
+    const Audio tone = read_audio(file);
+    const Audio found = read_audio(file, {.rate = 16000}), whole = resampled(tone, 16000);
+    CHECK(found.rate == 16000);
+    CHECK(found.samples == whole.samples);
+    CHECK(read_audio(file, {.rate = 44100, .longest = 3}).samples == tone.samples);
+    CHECK_THAT(message_of([&] { (void)read_audio(file, {.longest = 2}); }),
+               contains("tone.wav: is longer than 2 seconds: cut it"));
+    for (const ReadAudioOptions &wrong : {ReadAudioOptions{.rate = -1}, ReadAudioOptions{.longest = 0}})
+        CHECK_THAT(message_of([&] { (void)read_audio(file, wrong); }), contains("at least one second"));
+
+    // Silence takes a few bytes a second in FLAC, whatever its rate, but its samples do not.
+    const std::vector<float> silence(400'000);
+    const auto quiet = write_encoded(folder, "quiet.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, silence);
+    CHECK(read_audio(quiet, {.rate = 100}).samples.capacity() < 10'000);
+}
+
 TEST_CASE("audio: bad files are refused with the reason") {
     const TemporaryFolder folder;
     const auto path = [&](const std::string &name) { return folder.path() / name; };
