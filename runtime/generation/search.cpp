@@ -1,5 +1,6 @@
 #include "generation/search.hpp"
 
+#include "base/utf8.hpp"
 #include "generation/filters.hpp"
 #include "generation/stop.hpp"
 #include "grammar/parts.hpp"
@@ -214,9 +215,15 @@ bool Search::completes(size_t beam, int32_t token) {
 // is chosen next.
 void Search::take_forced() {
     Beam &beam = live_.front();
-    const std::string text = or_no_answer([&] { return constraint_->forced(without_prefix(0), beam.place); });
+    std::string text = or_no_answer([&] { return constraint_->forced(without_prefix(0), beam.place); });
+    text.resize(first_invalid_utf8(text)); // it may end within a character
     if (text.empty()) return;
-    const Ids tokens = model_.generation->target->encode(text, false);
+    Ids tokens;
+    try {
+        tokens = model_.generation->target->encode(text, false);
+    } catch (const Error &) { // it ends within a word, where words are tokens
+        return;
+    }
     if (!constraint_->are_text(tokens, text)) return; // tokenizers may add a blank
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
         if (const auto how = finish_of(0, tokens[i])) {

@@ -39,6 +39,19 @@ ModelDescription characters_model(uint64_t seed) {
     return built;
 }
 
+// An untrained language model of words, with blanks between them.
+ModelDescription words_model(std::vector<std::string> words) {
+    std::vector<std::string> tokens{"<s>", "</s>"};
+    tokens.insert(tokens.end(), words.begin(), words.end());
+    const auto count = static_cast<int64_t>(tokens.size());
+    const DecoderOnly model{.embedding = {.d_model = 32, .vocabulary = count},
+                            .decoder = {.layer = {.d_model = 32, .heads = 4, .ffn = 64}, .layers = 2},
+                            .generator = {.d_model = 32, .vocabulary = count, .output = Generator::Output::logits}};
+    TextVocabularies text{.target = tokens, .target_characters = false};
+    text.start = tokens[0], text.end = tokens[1], text.max_length = 20;
+    return build(model, {.name = "words", .seed = 1, .text = text});
+}
+
 const char *const schema = R"({"type": "object", "properties": {
     "name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "minimum": 0, "maximum": 120},
     "tags": {"type": "array", "items": {"enum": ["red", "green", "blue"]}, "minItems": 1, "maxItems": 3},
@@ -147,6 +160,18 @@ TEST_CASE("what must follow needs no steps, and a text ends where nothing can fo
     const Hypothesis stopped = session.hypotheses({"Ann"}, options).front().front();
     CHECK(stopped.finish == Finish::stop);
     CHECK(found.text.starts_with(stopped.text + "has"));
+}
+
+TEST_CASE("what must follow may end within a character or a word") {
+    const auto text_of = [](ModelDescription model, const std::string &expression) {
+        Session session = runtime().session(runtime().load(std::move(model)), runtime().device("cpu"));
+        GenerateOptions options = at_most(20);
+        options.grammar = Grammar::regex(expression);
+        const std::string found = session.generate({"Ann"}, options).front();
+        CHECK(options.grammar->matches(found));
+    };
+    text_of(characters_model(2), "x(\u0170a|\u0171b)");                        // which begin with the same byte
+    text_of(words_model({"Ann", "HH", "EH0", "EH1", "L"}), " ?HH (EH0|EH1) L");
 }
 
 TEST_CASE("texts of a batch are each of their own grammar, or of none") {
