@@ -35,7 +35,8 @@ struct BatchState;
 
 struct BatchOptions {
     size_t slots = 8;   // texts that are written at the same time; others wait
-    int64_t length = 0; // tokens that a text may have, its prompt included; 0: as many as the model has positions for
+    // Tokens that a text may have, its prompt included, and what an encoder may read; 0: as many as the model takes.
+    int64_t length = 0;
 };
 
 // Whose a text is: any numbers. Request 0 is none: such texts may have all slots.

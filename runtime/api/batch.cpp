@@ -35,6 +35,7 @@ struct BatchState {
     BatchState(const Session &s, const BatchOptions &options)
         : session(s), of_session(Access::state(session)), positions(generation::longest_target(*of_session.model)),
           length(options.length == 0 ? positions : std::min(static_cast<size_t>(options.length), positions)),
+          longest_source(options.length == 0 ? SIZE_MAX : static_cast<size_t>(options.length)),
           slots(std::in_place, of_session,
                 generation::Slots::Shape{.texts = options.slots,
                                          .length = length,
@@ -68,6 +69,7 @@ struct BatchState {
     Session session;
     SessionState &of_session;
     size_t positions, length;               // tokens that a text may have: in the model, and here
+    size_t longest_source;                  // tokens that an encoder may be given
     std::optional<generation::Slots> slots; // of whoever has the session's turn
 
     std::mutex mutex; // of what follows; never held for long
@@ -76,7 +78,7 @@ struct BatchState {
     struct Arrived {
         uint64_t id;
         Owner owner;
-        generation::Task task;
+        generation::Search search;
     };
     std::vector<Arrived> arrived;
     std::vector<uint64_t> cancelled;
@@ -101,8 +103,9 @@ BatchRoom room_for(const Session &session, const BatchOptions &wanted, uint64_t 
     detail::SessionState &state = detail::Access::state(copy);
     expect_texts(*state.model, wanted);
     const size_t positions = generation::longest_target(*state.model);
+    if (!state.model->generation->encode.empty())
+        return {wanted.slots, wanted.length == 0 ? static_cast<int64_t>(positions) : wanted.length};
     const size_t length = wanted.length == 0 ? positions : std::min(static_cast<size_t>(wanted.length), positions);
-    if (!state.model->generation->encode.empty()) return {wanted.slots, static_cast<int64_t>(length)};
     const std::scoped_lock turn(state.turn);
     const generation::Room room = generation::room_for(state, wanted.slots, length, promised);
     const bool whole = room.texts == wanted.slots && room.length == length;
@@ -134,19 +137,25 @@ uint64_t Batch::add_ids(const std::vector<int32_t> &ids, const GenerateOptions &
 
 uint64_t detail::BatchState::add(generation::Source source, const GenerateOptions &options, const BatchOwner &owner) {
     const model::Model &model = *of_session.model;
-    if (!model.generation->encode.empty() && generation::length_of(source) == 0)
-        throw Error(ErrorCode::input, "an empty text has no answer");
+    const auto refuse_length = [](size_t found, size_t most) {
+        throw Error(ErrorCode::input, "a text of " + std::to_string(found) + " tokens: expected at most " +
+                                          std::to_string(most) + ", the length that the batch was made for");
+    };
+    if (!model.generation->encode.empty()) {
+        const size_t found = generation::length_of(source);
+        if (found == 0) throw Error(ErrorCode::input, "an empty text has no answer");
+        if (found > longest_source) refuse_length(found, longest_source);
+    }
     const auto shared = std::make_shared<const GenerateOptions>(generation::resolved(model, options, true));
     generation::Task task = generation::task_of(model, source, options.first, length, shared);
     task.images = generation::images_of(of_session, source);
-    if (task.prefix.size() > length)
-        throw Error(ErrorCode::input, "a text of " + std::to_string(task.prefix.size()) + " tokens: expected at most " +
-                                          std::to_string(length) + ", the length that the batch was made for");
+    if (task.prefix.size() > length) refuse_length(task.prefix.size(), length);
+    generation::Search search(model, std::move(task));
     auto added = std::make_unique<Text>(model, std::move(source), shared);
     const std::scoped_lock lock(mutex);
     const uint64_t id = ++last_id;
     texts.emplace(id, std::move(added));
-    arrived.push_back({id, {owner.client, owner.request}, std::move(task)});
+    arrived.push_back({id, {owner.client, owner.request}, std::move(search)});
     return id;
 }
 
@@ -174,7 +183,7 @@ std::vector<Batch::Progress> Batch::step() {
     generation::Slots &slots = *state_->slots;
     {
         const std::scoped_lock lock(state_->mutex);
-        for (auto &[id, owner, task] : std::exchange(state_->arrived, {})) slots.add(id, std::move(task), owner);
+        for (auto &[id, owner, search] : std::exchange(state_->arrived, {})) slots.add(id, std::move(search), owner);
         for (const uint64_t id : std::exchange(state_->cancelled, {})) (void)slots.cancel(id);
     }
     const std::span<generation::Slots::Progress> found = slots.step();

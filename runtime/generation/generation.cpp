@@ -223,7 +223,7 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
                           .cached = options.cached,
                           .sure = options.max_length != 0 ? 0 : longest_prefix + 1, // the model's is rarely reached
                           .candidates = Search::candidates(model, options)});
-    for (size_t i = 0; i < tasks.size(); ++i) slots.add(texts.order()[i], std::move(tasks[i]));
+    for (size_t i = 0; i < tasks.size(); ++i) slots.add(texts.order()[i], Search(model, std::move(tasks[i])));
     while (!slots.empty()) {
         const size_t batches = texts.done() / at_once;
         for (Slots::Progress &progress : slots.step()) texts.take(std::move(progress));

@@ -33,9 +33,7 @@ Slots::Slots(detail::SessionState &session, const Shape &shape) : session_(sessi
         source_ = std::make_unique<RepeatedTokens>();
 }
 
-void Slots::add(uint64_t id, Task task, Owner owner) {
-    waiting_.push_back(owner, {id, owner, Search(*session_.model, std::move(task))});
-}
+void Slots::add(uint64_t id, Search search, Owner owner) { waiting_.push_back(owner, {id, owner, std::move(search)}); }
 
 void Slots::prepare() {
     if (session_.model->generation->encode.empty()) session_.surviving_loss([&] { make_decoder(); });

@@ -47,7 +47,7 @@ class Slots {
     void prepare();
 
     // The text waits for a slot. Its options have shape.beams beams.
-    void add(uint64_t id, Task task, Owner owner = {});
+    void add(uint64_t id, Search search, Owner owner = {});
     // Forgets a text. Returns false if there is none of this id.
     bool cancel(uint64_t id);
     [[nodiscard]] bool empty() const { return waiting_.empty() && !is_running(); }

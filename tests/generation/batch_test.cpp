@@ -192,6 +192,9 @@ TEST_CASE("a text that is cancelled, or refused, leaves the others as they are")
     CHECK_THAT(with([](auto &o) { o.temperature = -1; }), contains("temperature"));
     CHECK_THAT(with([](auto &o) { o.beams = 2; }), contains("beams: expected the default"));
     CHECK_THAT(with([](auto &o) { o.stream = [](size_t, std::string_view) {}; }), contains("stream"));
+    std::string ways;
+    for (int i = 0; i < 6000; ++i) ways += "a?";
+    CHECK_THAT(with([&](auto &o) { o.grammar = Grammar::regex(ways); }), contains("ways at once"));
     CHECK(batch.cancel(second));
     CHECK_FALSE(batch.cancel(second));
     Texts found = write(batch);

@@ -3,6 +3,7 @@
 #include "places.hpp"
 #include "plugin_runtime.hpp"
 
+#include <lamina/batch.hpp>
 #include <lamina/lamina.hpp>
 #include <lamina/proof.hpp>
 #include <lamina/transformer.hpp>
@@ -49,6 +50,16 @@ TEST_CASE("texts: a source may be at most as long as the model's positions") {
                    (void)session.generate({"to", "to be or not to", "be"});
                }),
                matchers::contains("text 2: 5 tokens: ") && matchers::contains("at most max_len = 4"));
+}
+
+TEST_CASE("texts: what an encoder reads in a batch may be as long as the batch was made for") {
+    Session session = session_of(translator(20));
+    Batch batch(session, {.slots = 2, .length = 4});
+    (void)batch.add("to be or not");
+    for (const auto &add : {std::function([&] { (void)batch.add("to be or not to"); }),
+                            std::function([&] { (void)batch.add_ids({2, 3, 4, 5, 2}); })})
+        CHECK_THAT(message_of(add), matchers::contains("a text of 5 tokens: expected at most 4"));
+    while (!batch.empty()) (void)batch.step();
 }
 
 TEST_CASE("texts: the positions left after a prompt limit the output") {
