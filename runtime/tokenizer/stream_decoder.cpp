@@ -3,12 +3,14 @@
 namespace lamina {
 namespace {
 
-// The size of the text without an incomplete character at its end, which decoders write as U+FFFD.
+// The size of the text without an incomplete character at its end: three bytes at most, which decoders write as U+FFFD.
 size_t whole_part(std::string_view text) {
     constexpr std::string_view replacement = "\xEF\xBF\xBD";
-    while (text.ends_with(replacement)) text.remove_suffix(replacement.size());
+    for (int i = 0; i < 3 && text.ends_with(replacement); ++i) text.remove_suffix(replacement.size());
     return text.size();
 }
+
+constexpr size_t most_ids = 32, kept_ids = 8; // that are decoded again with each token
 
 } // namespace
 
@@ -28,6 +30,11 @@ std::string StreamDecoder::push(int32_t id) {
         ids_.erase(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(old_));
         old_ = ids_.size();
         given_ = tokenizer_.decode(ids_, skip_special_tokens_);
+    } else if (ids_.size() > most_ids) { // many tokens that end within characters
+        ids_.erase(ids_.begin(), ids_.end() - kept_ids);
+        old_ = 0;
+        given_ = tokenizer_.decode(ids_, skip_special_tokens_);
+        given_.resize(whole_part(given_));
     }
     return out;
 }
