@@ -32,7 +32,7 @@ class Grammar {
     // Whether a text is of the grammar.
     [[nodiscard]] bool matches(std::string_view text) const;
 
-    // Of memory that it takes, about; as texts are written, up to 32 MiB for each model come to it.
+    // Of memory that it takes at most when texts of a model are written, about.
     [[nodiscard]] size_t bytes() const;
 
     struct Parts;

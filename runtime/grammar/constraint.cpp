@@ -5,9 +5,8 @@
 namespace lamina::grammar {
 namespace {
 
-constexpr size_t most_bytes = 16u << 20; // of an automaton, and of sets
-constexpr size_t most_forced = 1024;     // bytes at a time
-constexpr size_t most_work = 4'000'000;  // of a set, which takes less than a second
+constexpr size_t most_forced = 1024;    // bytes at a time
+constexpr size_t most_work = 4'000'000; // of a set, which takes less than a second
 
 } // namespace
 

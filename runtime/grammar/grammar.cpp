@@ -45,7 +45,7 @@ bool Grammar::matches(std::string_view text) const {
 }
 
 size_t Grammar::bytes() const {
-    size_t out = 0;
+    size_t out = 2 * grammar::Constraint::most_bytes;
     for (const grammar::Network::State &s : parts_->network->states)
         out += sizeof(s) + s.edges.capacity() * sizeof(s.edges.front()) + s.calls.capacity() * sizeof(s.calls.front()) +
                s.jumps.capacity() * sizeof(s.jumps.front());
