@@ -34,6 +34,7 @@ class AnswerEvents {
     [[nodiscard]] virtual std::string finish(const AnswerEnd &end, const Usage &usage) = 0;
 };
 
-[[nodiscard]] std::string random_id(); // 16 hexadecimal digits
+[[nodiscard]] std::string random_id();  // 16 hexadecimal digits
+[[nodiscard]] std::string id_of_call(); // nine: Mistral's templates take no other ids when they are sent back
 
 } // namespace lamina::serve

@@ -4,50 +4,58 @@
 #include "grammar_text.hpp"
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lamina::serve {
 namespace {
 
-Grammar of_schema(const JsonView &schema) { return Grammar::json_schema(schema.written(), in_request(schema)); }
+using Reader = Grammar (*)(std::string_view text, const std::string &name);
 
-std::optional<Grammar> of_format(const JsonView &format) {
+MakeGrammar reading(Reader read, std::string text, const JsonView &place) {
+    return [=, text = std::move(text), name = in_request(place)] { return read(text, name); };
+}
+
+MakeGrammar of_schema(const JsonView &schema) { return reading(Grammar::json_schema, schema.written(), schema); }
+
+MakeGrammar of_format(const JsonView &format) {
     const JsonView type = format.at("type");
-    if (type.string() == "text") return std::nullopt;
+    if (type.string() == "text") return nullptr;
     if (type.string() == "json_object") {
         expect_fields(format, "JsonFormat");
-        return Grammar::json_object();
+        return Grammar::json_object;
     }
     if (type.string() != "json_schema")
         type.fail("expected \"text\", \"json_object\" or \"json_schema\", found " + type.description());
     expect_fields(format, "JsonSchemaFormat");
     const JsonView how = format.at("json_schema");
     expect_fields(how, "JsonSchema");
-    return how.has("schema") ? of_schema(how.at("schema")) : Grammar::json_object();
+    return how.has("schema") ? of_schema(how.at("schema")) : Grammar::json_object;
 }
 
-Grammar of_structured_outputs(const JsonView &how) {
+MakeGrammar of_structured_outputs(const JsonView &how) {
     expect_fields(how, "StructuredOutputs");
     std::vector<JsonView> given;
     for (const JsonView part : how.members())
         if (!part.is_null()) given.push_back(part);
     if (given.size() != 1) how.fail("expected one of json, regex, choice and grammar, found " + how.description());
     const JsonView &what = given.front();
-    if (what.key() == "regex") return Grammar::regex(what.string(), in_request(what));
-    if (what.key() == "grammar") return Grammar::gbnf(what.string(), in_request(what));
+    if (what.key() == "regex") return reading(Grammar::regex, std::string(what.string()), what);
+    if (what.key() == "grammar") return reading(Grammar::gbnf, std::string(what.string()), what);
     if (what.key() == "json")
-        return what.is_string() ? Grammar::json_schema(what.string(), in_request(what)) : of_schema(what);
+        return what.is_string() ? reading(Grammar::json_schema, std::string(what.string()), what) : of_schema(what);
     std::string rules;
     constexpr size_t most_choices = 10'000;
     for (const std::string &text : texts_of(what, most_choices))
         rules += (rules.empty() ? "root ::= " : " | ") + rule_text(text);
-    return Grammar::gbnf(rules, in_request(what));
+    return reading(Grammar::gbnf, std::move(rules), what);
 }
 
 } // namespace
 
-std::optional<Grammar> grammar_of(const JsonView &request) {
-    std::optional<Grammar> out;
+MakeGrammar grammar_of(const JsonView &request) {
+    MakeGrammar out;
     if (request.has("response_format")) out = of_format(request.at("response_format"));
     if (!request.has("structured_outputs")) return out;
     if (out) request.at("structured_outputs").fail("cannot be used with \"response_format\"");

@@ -85,6 +85,14 @@ class Telling {
     bool called_ = false;
 };
 
+// Bytes that each answer has of its own, here and in the batch.
+size_t memory_of(const GenerateOptions &options) {
+    constexpr size_t of_answer = 1 << 10, of_bias = 64;
+    size_t out = of_answer + options.biases.size() * of_bias;
+    for (const std::string &text : options.stop) out += sizeof(text) + text.size();
+    return 2 * out;
+}
+
 } // namespace
 
 std::string random_id() {
@@ -92,6 +100,8 @@ std::string random_id() {
     std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(random_number()));
     return text.data();
 }
+
+std::string id_of_call() { return random_id().substr(0, 9); }
 
 // The answers of one request. Those that nobody waits for any more are not written to their end.
 struct Api::Writing {
@@ -106,7 +116,7 @@ struct Api::Writing {
     size_t prompt_tokens = 0, choices = 1; // choices: answers to each prompt, which counts once
     bool usage = false;                    // as the last event
     std::map<std::string, std::string> headers;
-    std::shared_ptr<void> memory;
+    std::array<std::shared_ptr<void>, 3> memory;
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
     bool thinks = false;             // answers begin within a thought
@@ -124,9 +134,11 @@ struct Api::Writing {
                 out = *time - each->asked;
         return out;
     }
+    // Of the answers that have ended.
     [[nodiscard]] Usage used() const {
         Usage out{.prompt = prompt_tokens};
         for (size_t i = 0; i < answers.size(); ++i) {
+            if (!answers[i]->ended()) continue; // its engine writes it
             out.answer += answers[i]->hypothesis.tokens.size();
             out.guessed += answers[i]->hypothesis.guessed;
             out.accepted += answers[i]->hypothesis.accepted;
@@ -147,10 +159,10 @@ struct Api::Prompts {
 
 bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
 
-// Images take much memory as pixels, so one request has them at a time.
-ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &chat) {
+// Images take much memory as pixels.
+ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &chat, const Request &request) {
     if (!engine.sees()) throw Refusal(400, "request: /messages: " + chat.model + " takes no images", "messages");
-    const std::scoped_lock turn(images_);
+    const auto turn = take(images_, 1, request);
     const std::vector<Image> images = read_images(chat.images);
     Session session = engine.session();
     const auto longest = shortens(chat) ? static_cast<size_t>(engine.room().length) : SIZE_MAX;
@@ -166,7 +178,7 @@ ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &c
 Api::Prompts Api::prompts_of(const Call &call, const AnswerRequest &chat) {
     const Engine &engine = engine_that_writes(call, chat.model);
     const Model &model = engine.model();
-    ShortenedChat found = !chat.images.empty() ? chat_with_images(engine, chat)
+    ShortenedChat found = !chat.images.empty() ? chat_with_images(engine, chat, call.request)
                           : shortens(chat)
                               ? shortened_chat_prompt(model, chat.messages, static_cast<size_t>(engine.room().length),
                                                       static_cast<size_t>(chat.max_length.value_or(0)), chat.variables)
@@ -195,41 +207,49 @@ Engine &Api::engine_that_writes(const Call &call, const std::string &model) {
 }
 
 Response Api::completions(const Call &call) {
-    const AnswerRequest request = parsed(call.request.body, completion_request);
+    const AnswerRequest request = parsed(call.request, completion_request);
     Engine &engine = engine_that_writes(call, request.model);
     if (request.ids.empty())
-        return write(call, request, {ids_in(engine.model(), request.prompts, "prompt", true)}, openai_form(false));
+        return write(
+            call, request,
+            {with_texts(call.request, [&] { return ids_in(engine.model(), request.prompts, "prompt", true); })},
+            openai_form(false));
     (void)tokens_in(request.ids, "prompt", false, engine.tokens(false).size(), static_cast<size_t>(engine.longest()));
     return write(call, request, {request.ids}, openai_form(false));
 }
 
 Response Api::chat_completions(const Call &call) {
-    const AnswerRequest request = parsed(call.request.body, chat_request);
-    return write(call, request, prompts_of(call, request), openai_form(true));
+    const AnswerRequest request = parsed(call.request, chat_request);
+    return write(call, request, with_texts(call.request, [&] { return prompts_of(call, request); }), openai_form(true));
 }
 
 Response Api::responses(const Call &call) {
-    ResponseRequest request = parsed(call.request.body, response_request);
+    ResponseRequest request = parsed(call.request, response_request);
     request.repeated["truncation"] = shortens(request.answer) ? "auto" : "disabled";
-    return write(call, request.answer, prompts_of(call, request.answer), response_form(request.repeated));
+    return write(call, request.answer, with_texts(call.request, [&] { return prompts_of(call, request.answer); }),
+                 response_form(request.repeated));
 }
 
 Response Api::messages(const Call &call) {
-    const AnswerRequest request = parsed(call.request.body, message_request);
-    return write(call, request, prompts_of(call, request), message_form(request.stop));
+    const AnswerRequest request = parsed(call.request, message_request);
+    return write(call, request, with_texts(call.request, [&] { return prompts_of(call, request); }),
+                 message_form(request.stop));
 }
 
 Response Api::count_tokens(const Call &call) {
-    const AnswerRequest request = parsed(call.request.body, count_request);
+    const AnswerRequest request = parsed(call.request, count_request);
     const Engine &engine = engine_called(call, request.model);
-    const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
-    const size_t tokens = ids_in(engine.model(), {prompt}, "messages", false).front().size();
+    const size_t tokens = with_texts(call.request, [&] {
+        const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
+        return ids_in(engine.model(), {prompt}, "messages", false).front().size();
+    });
     return {.body = Json{{"input_tokens", tokens}}.in_one_line()};
 }
 
 Response Api::write(const Call &call, const AnswerRequest &request, const Prompts &given, const AnswerForm &form) {
     const std::vector<std::vector<int32_t>> &prompts = given.ids;
     Engine &engine = engine_that_writes(call, request.model);
+    auto reading = request.grammar || request.tools ? take(grammars_, 1, call.request) : nullptr;
     GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
     options.special_tokens = !form.chat;
     options.guess_ahead = options_.guess_ahead;
@@ -242,6 +262,13 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
         options.grammar = grammar_of(*request.tools, *engine.tool_format(), given.thinks);
         options.skip_special_tokens = false; // they may be around calls
     }
+    for (const std::vector<int32_t> &prompt : prompts)
+        if (const auto longest = static_cast<size_t>(engine.room().length); prompt.size() > longest)
+            throw Refusal(400,
+                          "request: " + std::to_string(prompt.size()) + " tokens; " + request.model +
+                              "'s maximum context length is " + std::to_string(longest) +
+                              " here (the server's --context)",
+                          form.chat ? "messages" : "prompt", "context_length_exceeded");
     const auto writing = std::make_shared<Writing>();
     if (request.tools) writing->tools = engine.tool_format();
     writing->thinks = given.thinks;
@@ -251,23 +278,34 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
     if (given.left_out > 0) writing->headers["Lamina-Messages-Left-Out"] = std::to_string(given.left_out);
     writing->usage = request.stream_usage;
     writing->choices = request.choices;
-    size_t memory = given.image_bytes + (options.grammar ? options.grammar->bytes() : 0);
+    for (const std::vector<int32_t> &prompt : prompts) writing->prompt_tokens += prompt.size();
+    const size_t answers = prompts.size() * request.choices;
+    constexpr size_t of_token = 96; // of a prompt, with what the batch makes of it
+    const size_t own = answers * memory_of(options) + request.choices * writing->prompt_tokens * of_token;
+    if (own > most_answer_memory)
+        throw Refusal(400,
+                      "request: " + std::to_string(answers) + " answers to prompts of " +
+                          std::to_string(writing->prompt_tokens) +
+                          " tokens together would take too much memory; ask for fewer at once",
+                      "n");
+    size_t memory = given.image_bytes;
     if (options.likeliest) {
         const auto longest = static_cast<size_t>(engine.room().length);
         const size_t tokens =
             request.max_length ? std::min(static_cast<size_t>(*request.max_length), longest) : longest;
-        const size_t scores = prompts.size() * request.choices * tokens * memory_of_scores(*options.likeliest);
+        const size_t scores = answers * tokens * memory_of_scores(*options.likeliest);
         if (scores > most_answer_memory)
             throw Refusal(400,
-                          "request: /logprobs: " + std::to_string(prompts.size() * request.choices) +
-                              " answers of up to " + std::to_string(tokens) +
+                          "request: /logprobs: " + std::to_string(answers) + " answers of up to " +
+                              std::to_string(tokens) +
                               " tokens would take too much memory; ask for fewer answers, less max_tokens or fewer of "
                               "the likeliest tokens",
                           "logprobs");
         memory += scores;
     }
-    if (memory > 0) writing->memory = answer_memory_.take(memory);
-    for (const std::vector<int32_t> &prompt : prompts) writing->prompt_tokens += prompt.size();
+    writing->memory = {take(request_memory_, own, call.request), take(answer_memory_, memory, call.request),
+                       take(grammar_memory_, options.grammar ? options.grammar->bytes() : 0, call.request)};
+    reading.reset();
     for (const std::vector<int32_t> &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
             const auto &answer = writing->answers.emplace_back(std::make_shared<Answer>());

@@ -311,13 +311,26 @@ Work::Clock::time_point Api::soon(const Work &work) const {
     return std::min(work.asked + options_.longest, Clock::now() + often);
 }
 
+Refusal Api::too_late() const {
+    return {504, "not done within " + std::to_string(options_.longest.count()) + " s (the server's --timeout)"};
+}
+
 void Api::expect_client(Work &work, const std::function<bool()> &left) const {
     const bool late = Clock::now() >= work.asked + options_.longest;
     if (!late && !left()) return;
     work.leave();
-    if (late)
-        throw Refusal(504,
-                      "not done within " + std::to_string(options_.longest.count()) + " s (the server's --timeout)");
+    if (late) throw too_late();
+    throw Refusal(499, "the client has closed the connection"); // nobody reads this
+}
+
+std::shared_ptr<void> Api::take(Budget &budget, size_t amount, const Request &request) const {
+    bool late = false;
+    const auto given_up = [&, until = Clock::now() + options_.longest] {
+        late = Clock::now() >= until;
+        return late || request.left();
+    };
+    if (std::shared_ptr<void> out = budget.take(amount, given_up)) return out;
+    if (late) throw too_late();
     throw Refusal(499, "the client has closed the connection"); // nobody reads this
 }
 

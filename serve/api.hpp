@@ -87,10 +87,20 @@ class Api {
     void admit(const Request &request, const Route &route) const;
     void record(const Request &request, const std::string &pattern, int status, Metrics::Seconds time, const Use &use);
 
-    // read(json), when there is memory for it: values of JSON take many times the bytes that they are written with.
-    template <class Read> [[nodiscard]] auto parsed(std::string_view json, const Read &read) {
-        const auto memory = json_memory_.take(JsonText::memory_for(json));
+    // read(json) of a request, when there is memory for it: values of JSON take many times the bytes that they are
+    // written with.
+    template <class Read> [[nodiscard]] auto parsed(const Request &request, std::string_view json, const Read &read) {
+        const auto memory = take(json_memory_, JsonText::memory_for(json), request);
         return read(json);
+    }
+    template <class Read> [[nodiscard]] auto parsed(const Request &request, const Read &read) {
+        return parsed(request, request.body, read);
+    }
+    // work(), when there is memory for what it makes of a request's texts: prompts and tokens.
+    template <class Work> [[nodiscard]] auto with_texts(const Request &request, const Work &work) {
+        constexpr size_t of_byte = 128; // each of which may be a token
+        const auto memory = take(text_memory_, of_byte * request.body.size(), request);
+        return work();
     }
 
     // ---- In openai_api.cpp ----
@@ -99,7 +109,7 @@ class Api {
     // (N, C), when the engine has them. `tokens`: of the texts.
     [[nodiscard]] Tensor vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work,
                                     size_t tokens);
-    [[nodiscard]] std::shared_ptr<void> memory_for_json(const Tensor &vectors);
+    [[nodiscard]] std::shared_ptr<void> memory_for_json(const Tensor &vectors, const Request &request);
 
     // ---- In models_api.cpp ----
     [[nodiscard]] Response list_models(const Call &call);
@@ -136,8 +146,8 @@ class Api {
     struct Prompts;
     [[nodiscard]] bool shortens(const AnswerRequest &chat) const;
     [[nodiscard]] Prompts prompts_of(const Call &call, const AnswerRequest &chat);
-    [[nodiscard]] ShortenedChat chat_with_images(const Engine &engine, const AnswerRequest &chat);
-    std::mutex images_; // of whoever has some as pixels
+    [[nodiscard]] ShortenedChat chat_with_images(const Engine &engine, const AnswerRequest &chat,
+                                                 const Request &request);
     [[nodiscard]] Response write(const Call &call, const AnswerRequest &request, const Prompts &prompts,
                                  const AnswerForm &form);
     [[nodiscard]] Response whole(const Call &call, Writing &writing);
@@ -192,6 +202,9 @@ class Api {
     void count(const Call &call, const Usage &tokens); // of the model that it called
     // ---- Waiting for an engine, while looking whether the client is still there ----
     [[nodiscard]] Work::Clock::time_point soon(const Work &work) const; // when to look next
+    [[nodiscard]] Refusal too_late() const;
+    // Waits until there is so much. Throws Refusal if the client has left or time is up, as the next two do.
+    [[nodiscard]] std::shared_ptr<void> take(Budget &budget, size_t amount, const Request &request) const;
     // Throws Refusal if the client has left or time is up. The work is left then, too.
     void expect_client(Work &work, const std::function<bool()> &left) const;
     // Returns when the work is done. Throws what the engine threw, and what expect_client() throws.
@@ -204,10 +217,15 @@ class Api {
     std::atomic<uint64_t> requests_ = 0;
     Metrics metrics_;
     Gate gate_{options_.most};
-    Budget json_memory_{size_t{256} << 20}; // bytes; the largest request takes hardly less
-    // Bytes, of answers that are not written yet: their grammars, and how likely their tokens were.
+    Budget json_memory_{size_t{256} << 20},
+        text_memory_{size_t{256} << 20}; // bytes; the largest request takes nearly all
+    // Bytes, of answers that are not written yet: what each has of the request; how likely its tokens were, and its
+    // images; its grammar; the audio that it is of.
     static constexpr size_t most_answer_memory = size_t{256} << 20;
-    Budget answer_memory_{most_answer_memory};
+    Budget request_memory_{most_answer_memory}, answer_memory_{most_answer_memory};
+    Budget grammar_memory_{most_answer_memory}, audio_memory_{most_answer_memory};
+    // Requests whose grammars, images and audio are read: only then it is known what memory these take.
+    Budget grammars_{2}, images_{1}, audio_{1};
     std::optional<RequestLog> log_;
     Models models_; // last, so that they end first
 };

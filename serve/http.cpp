@@ -7,6 +7,7 @@
 
 #include <lamina/error.hpp>
 
+#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -28,8 +29,7 @@ std::string owner_of(const asio::ip::address &address) {
     if (address.is_v4()) return address.to_string();
     const asio::ip::address_v6 v6 = address.to_v6();
     if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
-    const auto bytes = v6.to_bytes();
-    return {bytes.begin(), bytes.begin() + 8};
+    return asio::ip::make_network_v6(v6, 64).canonical().to_string();
 }
 
 } // namespace

@@ -53,7 +53,7 @@ Json block_of(AnswerPart::Kind kind, const std::string &name, const std::string 
     case AnswerPart::Kind::text:
         return {{"type", "text"}, {"text", ""}};
     default:
-        return {{"type", "tool_use"}, {"id", "toolu_" + id}, {"name", name}, {"input", Json::object()}};
+        return {{"type", "tool_use"}, {"id", id}, {"name", name}, {"input", Json::object()}};
     }
 }
 
@@ -76,10 +76,8 @@ std::string message_json(const AnswerHead &head, const Choice &choice, const Ans
         blocks.push_back({{"type", "thinking"}, {"thinking", choice.thought}, {"signature", ""}});
     if (!choice.text.empty() || choice.calls.empty()) blocks.push_back({{"type", "text"}, {"text", choice.text}});
     for (const CalledTool &call : choice.calls)
-        blocks.push_back({{"type", "tool_use"},
-                          {"id", "toolu_" + call.id},
-                          {"name", call.name},
-                          {"input", input_of(call.arguments)}});
+        blocks.push_back(
+            {{"type", "tool_use"}, {"id", call.id}, {"name", call.name}, {"input", input_of(call.arguments)}});
     Json out = head_of(head, std::move(blocks));
     add_end(end, out);
     out["usage"] = usage_of(usage);
@@ -108,7 +106,7 @@ std::string MessageEvents::close() {
 
 std::string MessageEvents::of(const AnswerPart &part) {
     using Kind = AnswerPart::Kind;
-    if (part.kind == Kind::call) return open(part.kind, block_of(part.kind, part.text, random_id()));
+    if (part.kind == Kind::call) return open(part.kind, block_of(part.kind, part.text, id_of_call()));
     std::string out;
     if (part.kind != Kind::arguments && (!is_open_ || kind_ != part.kind))
         out = open(part.kind, block_of(part.kind, "", ""));

@@ -63,7 +63,7 @@ Response Api::infer(const Call &call) {
     const Graph graph = graph_called(call, call.part);
     const InferBody body = infer_body(call.request.body, call.request.header("inference-header-content-length"));
     const auto request = std::make_shared<InferRequest>(
-        parsed(body.json, [&](std::string_view) { return infer_request(body, *graph.graph); }));
+        parsed(call.request, body.json, [&](std::string_view) { return infer_request(body, *graph.graph); }));
     const auto work = std::make_shared<GraphCall>();
     work->owner = call.owner;
     work->graph = graph.name;

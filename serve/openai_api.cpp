@@ -47,28 +47,29 @@ Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<E
     return std::move(work->vectors);
 }
 
-std::shared_ptr<void> Api::memory_for_json(const Tensor &vectors) {
+std::shared_ptr<void> Api::memory_for_json(const Tensor &vectors, const Request &request) {
     constexpr size_t of_value = 64; // bytes: as a number, and as the text that the number becomes
-    return json_memory_.take(of_value * vectors.bytes().size() / sizeof(float));
+    return take(json_memory_, of_value * vectors.bytes().size() / sizeof(float), request);
 }
 
 Response Api::embeddings(const Call &call) {
-    EmbeddingRequest request = parsed(call.request.body, embedding_request);
+    EmbeddingRequest request = parsed(call.request, embedding_request);
     Engine &engine = engine_called(call, request.model);
     if (!engine.embeds())
         throw Refusal(400, request.model + " does not turn texts into vectors; /v1/models says what each model does",
                       "model");
     const bool cut = cuts(request.cut);
     const auto longest = static_cast<size_t>(engine.longest());
-    const size_t tokens = request.ids.empty()
-                              ? tokens_in(engine.model(), request.texts, "input", cut)
-                              : tokens_in(request.ids, "input", cut, engine.tokens(false).size(), longest);
+    const size_t tokens = with_texts(call.request, [&] {
+        return request.ids.empty() ? tokens_in(engine.model(), request.texts, "input", cut)
+                                   : tokens_in(request.ids, "input", cut, engine.tokens(false).size(), longest);
+    });
     const auto work = std::make_shared<Embedding>();
     work->texts = std::move(request.texts);
     work->ids = std::move(request.ids);
     Tensor vectors = vectors_of(call, engine, work, tokens);
     if (request.width) vectors = shortened(vectors, *request.width);
-    const auto memory = memory_for_json(vectors);
+    const auto memory = memory_for_json(vectors, call.request);
     return {.body = embeddings_json(request.model, vectors, request.base64, tokens)};
 }
 

@@ -10,8 +10,6 @@
 
 namespace lamina::serve {
 
-std::string id_of_call() { return random_id().substr(0, 9); }
-
 std::string OpenAiEvents::begin(size_t) { return head_.chat ? role_event(head_, choice_) : ""; }
 
 void OpenAiEvents::take(std::vector<ScoredToken> scores) { std::ranges::move(scores, std::back_inserter(scores_)); }
@@ -47,7 +45,8 @@ AnswerForm openai_form(bool chat) {
         .last_event = last_event,
         .events = [](const AnswerHead &head, size_t choice) { return std::make_unique<OpenAiEvents>(head, choice); },
         .whole = answer_json,
-        .error_event = [](int status, const std::string &why) { return error_event(openai_error(status, why, "")); }};
+        .error_event = [](int status,
+                          const std::string &why) { return error_event(openai_error(status, why, "", "")); }};
 }
 
 } // namespace lamina::serve

@@ -27,7 +27,4 @@ class OpenAiEvents : public AnswerEvents {
     std::vector<ScoredToken> scores_;
 };
 
-// As short as Mistral's templates want it, and of letters and digits.
-[[nodiscard]] std::string id_of_call();
-
 } // namespace lamina::serve

@@ -17,13 +17,16 @@ namespace lamina::serve {
 namespace {
 
 constexpr size_t most_texts = 2048; // of one request, as OpenAI has it
-constexpr size_t most_choices = 128;
+constexpr size_t most_choices = 128, most_messages = 8192;
 constexpr int64_t longest = 1 << 20;   // tokens
 constexpr int64_t most_likeliest = 20; // in the place of a token, as OpenAI has it
+constexpr size_t most_biases = 1024;   // tokens; each step adds all of them
 
 // {"50256": -100}: what is added to the scores of tokens, by their ids.
 void read_biases(const JsonView &value, AnswerRequest &out) {
     constexpr double most = 100; // as OpenAI has it; -100 excludes a token
+    if (const size_t found = value.members().size(); found > most_biases)
+        value.fail("expected at most " + std::to_string(most_biases) + " tokens, found " + std::to_string(found));
     for (const JsonView each : value.members()) {
         int32_t token = 0;
         const std::string_view key = each.key();
@@ -38,10 +41,15 @@ void read_biases(const JsonView &value, AnswerRequest &out) {
 }
 
 void read_stop(const JsonView &value, AnswerRequest &out) {
-    constexpr size_t most = 64; // each token is compared with all of them
+    constexpr size_t most = 64, most_bytes = 1 << 14; // each token is compared with all of them
     out.stop = texts_of(value, most);
-    for (const std::string &text : out.stop)
+    size_t bytes = 0;
+    for (const std::string &text : out.stop) {
         if (text.empty()) value.fail("expected texts that are not empty");
+        bytes += text.size();
+    }
+    if (bytes > most_bytes)
+        value.fail("expected at most " + std::to_string(most_bytes) + " bytes, found " + std::to_string(bytes));
 }
 
 void read_answer_fields(const JsonView &request, AnswerRequest &out) {
@@ -145,8 +153,11 @@ AnswerRequest completion_request(std::string_view body) {
 }
 
 void read_conversation(const JsonView &request, AnswerRequest &out) {
-    for (const JsonView message : request.at("messages").items())
-        out.messages.push_back(message_of(message, out.images));
+    const JsonView messages = request.at("messages");
+    if (const size_t found = messages.is_list() ? messages.items().size() : 0; found > most_messages)
+        messages.fail("expected at most " + std::to_string(most_messages) + " messages, found " +
+                      std::to_string(found));
+    for (const JsonView message : messages.items()) out.messages.push_back(message_of(message, out.images));
     if (out.messages.empty()) request.at("messages").fail("expected at least one message");
     if (request.has("chat_template_kwargs"))
         for (const JsonView each : request.at("chat_template_kwargs").members()) {
@@ -209,7 +220,7 @@ GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &
     out.ignore_end = request.ignore_end;
     out.likeliest = request.likeliest;
     out.max_length = request.max_length.value_or(0);
-    out.grammar = request.grammar;
+    if (request.grammar) out.grammar = request.grammar();
     out.stop = request.stop;
     return out;
 }

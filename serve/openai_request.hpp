@@ -2,6 +2,7 @@
 // anything that is wrong or not supported. docs/serving.md lists the fields.
 #pragma once
 
+#include "answer_grammar.hpp"
 #include "form.hpp"
 #include "images.hpp"
 #include "tools.hpp"
@@ -37,7 +38,7 @@ struct AnswerRequest {
     std::optional<size_t> likeliest; // how many of the likeliest tokens are told of in each place; nothing: no scores
     std::optional<uint64_t> seed;
     std::vector<std::string> stop;
-    std::optional<Grammar> grammar; // that every answer must be of
+    MakeGrammar grammar; // of which every answer must be, or null
     // ---- Of a conversation ----
     std::optional<Tools> tools;
     std::optional<bool> shortens;                 // leaves out the oldest turns if it is too long

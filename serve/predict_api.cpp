@@ -74,12 +74,13 @@ Json predictions(const std::vector<LabelScore> &labels) {
 } // namespace
 
 Response Api::tei_predict(const Call &call) {
-    PredictRequest request = parsed(call.request.body, predict_request);
+    PredictRequest request = parsed(call.request, predict_request);
     Engine &engine = only_engine(call, &Engine::classifies, "tell classes of texts");
-    const size_t tokens = tokens_in_texts(engine.model(), request, cuts(request.cut));
+    const size_t tokens =
+        with_texts(call.request, [&] { return tokens_in_texts(engine.model(), request, cuts(request.cut)); });
     constexpr size_t of_label = 256; // bytes: with its name, as a result and as JSON
     const size_t labels = std::max<size_t>(engine.contents().reading->labels.size(), 2);
-    const auto memory = answer_memory_.take(request.texts.size() * labels * of_label);
+    const auto memory = take(answer_memory_, request.texts.size() * labels * of_label, call.request);
     const auto work = std::make_shared<Classification>();
     work->owner = call.owner;
     work->texts = std::move(request.texts);

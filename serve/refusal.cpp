@@ -58,11 +58,11 @@ int status_of(const std::exception &why) {
     }
 }
 
-std::string openai_error(int status, const std::string &message, const std::string &field) {
+std::string openai_error(int status, const std::string &message, const std::string &field, const std::string &code) {
     return Json{{"error", Json{{"message", fair(message)},
                                {"type", type_of(status)},
                                {"param", text_or_null(field)},
-                               {"code", nullptr}}}}
+                               {"code", text_or_null(code)}}}}
         .in_one_line();
 }
 
@@ -71,13 +71,14 @@ std::string anthropic_error(int status, const std::string &message) {
     return Json{{"type", "error"}, {"error", Json{{"type", type}, {"message", fair(message)}}}}.in_one_line();
 }
 
-Response refusal(const std::string &path, int status, const std::string &message, const std::string &field) {
+Response refusal(const std::string &path, int status, const std::string &message, const std::string &field,
+                 const std::string &code) {
     Response out{status};
     const bool v2 = path == "/v2" || path.starts_with("/v2/");
     const bool messages = path == "/v1/messages" || path.starts_with("/v1/messages/");
     out.body = v2         ? Json{{"error", fair(message)}}.in_one_line()
                : messages ? anthropic_error(status, message)
-                          : openai_error(status, message, field);
+                          : openai_error(status, message, field, code);
     if (status == 401) out.headers["WWW-Authenticate"] = "Bearer";
     if (status == 429 || status == 503) out.headers["Retry-After"] = "1";
     return out;
@@ -85,7 +86,8 @@ Response refusal(const std::string &path, int status, const std::string &message
 
 Response refusal(const std::string &path, const std::exception &why, const std::string &message) {
     const auto *refused = dynamic_cast<const Refusal *>(&why);
-    return refusal(path, status_of(why), message, refused != nullptr ? refused->field() : field_of(why.what()));
+    if (refused != nullptr) return refusal(path, refused->status(), message, refused->field(), refused->code());
+    return refusal(path, status_of(why), message, field_of(why.what()));
 }
 
 std::string replaced(std::string text, const std::string &from, const std::string &to) {

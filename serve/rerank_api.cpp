@@ -12,7 +12,9 @@ Api::Ranked Api::ranked(const Call &call, RerankRequest request, const std::stri
                       request.model + " does not rank documents, since it does not give one score for two texts; "
                                       "/v1/models says what each model does",
                       "model");
-    const size_t tokens = tokens_of_pairs(engine.model(), request.query, request.documents, field, cuts(request.cut));
+    const size_t tokens = with_texts(call.request, [&] {
+        return tokens_of_pairs(engine.model(), request.query, request.documents, field, cuts(request.cut));
+    });
     const auto work = std::make_shared<Ranking>();
     work->owner = call.owner;
     work->query = request.query;
@@ -25,12 +27,12 @@ Api::Ranked Api::ranked(const Call &call, RerankRequest request, const std::stri
 }
 
 Response Api::rerank(const Call &call) {
-    const Ranked found = ranked(call, parsed(call.request.body, rerank_request), "documents");
+    const Ranked found = ranked(call, parsed(call.request, rerank_request), "documents");
     return {.body = rerank_json(found.request, found.scores, found.tokens)};
 }
 
 Response Api::score(const Call &call) {
-    const Ranked found = ranked(call, parsed(call.request.body, score_request), "text_2");
+    const Ranked found = ranked(call, parsed(call.request, score_request), "text_2");
     return {.body = score_json(found.request, found.scores, found.tokens)};
 }
 

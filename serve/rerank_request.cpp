@@ -25,16 +25,16 @@ std::string document_at(const JsonView &value) {
     return std::string(value.at("text").string());
 }
 
+Json usage_of(size_t tokens) { return {{"prompt_tokens", tokens}, {"total_tokens", tokens}}; }
+
+} // namespace
+
 std::string query_of(const JsonView &value) {
     if (value.string().size() > longest_query)
         value.fail("expected at most " + std::to_string(longest_query) + " bytes, found " +
                    std::to_string(value.string().size()));
     return std::string(value.string());
 }
-
-Json usage_of(size_t tokens) { return {{"prompt_tokens", tokens}, {"total_tokens", tokens}}; }
-
-} // namespace
 
 RerankRequest rerank_request(std::string_view body) {
     const JsonText json(body, "request");

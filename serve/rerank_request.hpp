@@ -2,6 +2,8 @@
 // text, and what answers them. docs/serving.md lists the fields.
 #pragma once
 
+#include "base/json_reader.hpp"
+
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -20,6 +22,9 @@ struct RerankRequest {
 };
 // Throws Error(input), with the place in the request, for anything that is wrong or not supported.
 [[nodiscard]] RerankRequest rerank_request(std::string_view body);
+
+// A query in any of these requests.
+[[nodiscard]] std::string query_of(const JsonView &value);
 
 // "text_1" as the query and "text_2", a text or several, as documents.
 [[nodiscard]] RerankRequest score_request(std::string_view body);

@@ -58,9 +58,8 @@ Json ResponseEvents::item(const char *status) const {
                 {"status", status},
                 {"role", "assistant"},
                 {"content", begun ? Json::array({content()}) : Json::array()}};
-    return {{"id", id_},        {"type", "function_call"},
-            {"status", status}, {"call_id", "call_" + id_.substr(id_.find('_') + 1)},
-            {"name", name_},    {"arguments", text_}};
+    return {{"id", id_},        {"type", "function_call"}, {"status", status},
+            {"call_id", call_}, {"name", name_},           {"arguments", text_}};
 }
 
 Json ResponseEvents::place() const { return {{"item_id", id_}, {"output_index", items_}}; }
@@ -71,7 +70,7 @@ std::string ResponseEvents::open(const AnswerPart &part) {
     is_open_ = true;
     kind_ = part.kind;
     id_ = (kind_ == Kind::thought ? "rs_" : kind_ == Kind::text ? "msg_" : "fc_") + random_id();
-    name_ = kind_ == Kind::call ? part.text : "";
+    if (kind_ == Kind::call) name_ = part.text, call_ = id_of_call();
     text_.clear();
     out += event("response.output_item.added", {{"output_index", items_}, {"item", item("in_progress")}});
     if (kind_ == Kind::call) return out;

@@ -39,7 +39,7 @@ class ResponseEvents : public AnswerEvents {
     // Of the item that is open.
     bool is_open_ = false;
     AnswerPart::Kind kind_{};
-    std::string id_, name_, text_; // text: arguments of a call
+    std::string id_, name_, call_, text_; // call: its id; text: its arguments, too
 };
 
 } // namespace lamina::serve

@@ -44,7 +44,7 @@ TeiRerankRequest tei_rerank_request(std::string_view body) {
     expect_fields(request, "TeiRerankRequest");
     TeiRerankRequest out;
     out.request.cut = truncation_of(request);
-    out.request.query = request.at("query").string();
+    out.request.query = query_of(request.at("query"));
     out.request.documents = texts_of(request.at("texts"), most_inputs);
     if (out.request.documents.empty()) request.at("texts").fail("expected at least one text");
     if (request.has("return_text")) out.with_texts = request.at("return_text").boolean();
@@ -75,13 +75,14 @@ Engine &Api::only_engine(const Call &call, bool (Engine::*can)() const, const st
 }
 
 Response Api::tei_embed(const Call &call) {
-    EmbedRequest request = parsed(call.request.body, embed_request);
+    EmbedRequest request = parsed(call.request, embed_request);
     Engine &engine = only_engine(call, &Engine::embeds, "turn texts into vectors");
-    const size_t tokens = tokens_in(engine.model(), request.texts, "inputs", cuts(request.cut));
+    const size_t tokens =
+        with_texts(call.request, [&] { return tokens_in(engine.model(), request.texts, "inputs", cuts(request.cut)); });
     const auto work = std::make_shared<Embedding>();
     work->texts = std::move(request.texts);
     const Tensor vectors = vectors_of(call, engine, work, tokens);
-    const auto memory = memory_for_json(vectors);
+    const auto memory = memory_for_json(vectors, call.request);
     const auto width = static_cast<size_t>(vectors.shape()[1]);
     Json out = Json::array();
     for (std::span<const float> rest = vectors.f32(); !rest.empty(); rest = rest.subspan(width))
@@ -90,7 +91,7 @@ Response Api::tei_embed(const Call &call) {
 }
 
 Response Api::tei_rerank(const Call &call) {
-    TeiRerankRequest request = parsed(call.request.body, tei_rerank_request);
+    TeiRerankRequest request = parsed(call.request, tei_rerank_request);
     request.request.model = only_engine(call, &Engine::ranks, "rank documents").name();
     const Ranked found = ranked(call, std::move(request.request), "texts");
     Json out = Json::array();

@@ -53,24 +53,26 @@ Engine &Api::engine_called_or_only(const Call &call, const std::string &name) {
 }
 
 Response Api::apply_template(const Call &call) {
-    const AnswerRequest request = parsed(call.request.body, template_request);
+    const AnswerRequest request = parsed(call.request, template_request);
     const Engine &engine = engine_called_or_only(call, request.model);
-    const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
-    return {.body = Json{{"prompt", prompt}}.in_one_line()};
+    return {.body = with_texts(call.request, [&] {
+                const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
+                return Json{{"prompt", prompt}}.in_one_line();
+            })};
 }
 
 Response Api::tokenize_text(const Call &call) {
-    const TokenizeRequest request = parsed(call.request.body, tokenize_request);
+    const TokenizeRequest request = parsed(call.request, tokenize_request);
     const Engine &engine = engine_called_or_only(call, request.of.model);
     if (!request.of.images.empty())
         throw Refusal(400, "request: /messages: tokens of images are not counted here; expected texts alone",
                       "messages");
-    const std::string text = request.field == "messages"
-                                 ? chat_prompt(engine.model(), request.of.messages, request.of.variables)
-                                 : request.of.prompts.front();
+    const std::string text = request.field != "messages" ? request.of.prompts.front() : with_texts(call.request, [&] {
+        return chat_prompt(engine.model(), request.of.messages, request.of.variables);
+    });
     // Each byte may be a token, which takes that while it is looked for, and while it is written.
     const size_t of_byte = request.pieces || request.entries ? 192 : 128;
-    const auto memory = json_memory_.take(of_byte * text.size());
+    const auto memory = take(json_memory_, of_byte * text.size(), call.request);
     std::vector<int32_t> ids;
     try {
         ids = token_ids(engine.model(), text, request.special);
@@ -83,7 +85,7 @@ Response Api::tokenize_text(const Call &call) {
 }
 
 Response Api::detokenize_ids(const Call &call) {
-    const DetokenizeRequest request = parsed(call.request.body, detokenize_request);
+    const DetokenizeRequest request = parsed(call.request, detokenize_request);
     const Engine &engine = engine_called_or_only(call, request.model);
     const std::vector<TokenText> &known = engine.tokens(true);
     constexpr size_t most = size_t{16} << 20; // bytes of a text
@@ -104,7 +106,7 @@ Response Api::detokenize_ids(const Call &call) {
                           "tokens");
     }
     constexpr size_t times = 16; // the text, and twice as a value and as JSON, where a byte may take six
-    const auto memory = json_memory_.take(times * bytes);
+    const auto memory = take(json_memory_, times * bytes, call.request);
     const std::string text = detokenize(engine.model(), request.tokens, false);
     return {.body = Json{{"prompt", text}, {"content", text}}.in_one_line()};
 }

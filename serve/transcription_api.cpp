@@ -8,6 +8,8 @@
 #include "base/memory_file.hpp"
 #include "base/nearest.hpp"
 
+#include <lamina/inspect.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -69,12 +71,13 @@ void read_field(const FormField &field, TranscriptionRequest &out) {
     }
 }
 
-// Messages name the file as the client does.
-Audio read_upload(const TranscriptionRequest &request) {
+// At the model's rate, at which its length bounds its memory. Messages name the file as the client does.
+Audio read_upload(const TranscriptionRequest &request, const Model &model) {
+    constexpr int64_t longest_audio = 3 * 3600;                     // seconds
     const MemoryFile file(std::as_bytes(std::span(request.audio))); // audio is read from files
     const std::string path = file.path().string();
     try {
-        return read_audio(file.path());
+        return read_audio(file.path(), {.rate = inspect(model).audio()->rate, .longest = longest_audio});
     } catch (const Error &why) {
         const std::string name = request.file.empty() ? "the file" : request.file;
         throw Error(why.code(), "request: /file: " + replaced(why.what(), path, name));
@@ -122,7 +125,12 @@ Response Api::transcriptions(const Call &call) {
         throw Refusal(400, request.model + " does not take audio; /v1/models says what each model does", "model");
     const auto work = std::make_shared<Transcription>();
     work->owner = call.owner;
-    work->windows = audio_windows(engine.model(), read_upload(request));
+    auto turn = take(audio_, 1, call.request);
+    work->windows = audio_windows(engine.model(), read_upload(request, engine.model()));
+    size_t samples = 0;
+    for (const Audio &window : work->windows) samples += window.samples.size();
+    const auto memory = take(audio_memory_, samples * sizeof(float), call.request);
+    turn.reset();
     work->options = request.options;
     engine.submit(work);
     await(*work, call.request);

@@ -186,6 +186,8 @@ class Answers(unittest.TestCase):
             self.assertEqual([each == found["logprobs"]["tokens"][0] for each in tokens], [expected] * len(tokens))
         status, _, body = self.complete("w3 w9", model="long", n=128, temperature=1, max_tokens=90000, logprobs=20)
         self.assertEqual([status, "fewer answers" in body["error"]["message"]], [400, True])
+        status, _, body = self.complete(["w3"] * 2048, logit_bias={str(i): 1 for i in range(1024)}, stop="x" * 16384)
+        self.assertEqual([status, "fewer at once" in body["error"]["message"]], [400, True])
         status, _, body = self.complete("w3 w9", logit_bias={"123456": 1})
         self.assertEqual([status, "token 123456" in body["error"]["message"]], [400, True])
 

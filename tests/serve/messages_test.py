@@ -76,7 +76,7 @@ class Messages(unittest.TestCase):
             self.assertEqual(body["stop_reason"], "tool_use")
             call = body["content"][-1]
             self.assertEqual([call["type"], call["name"], list(call["input"])], ["tool_use", "weather", ["unit"]])
-            self.assertRegex(call["id"], "^toolu_[0-9a-z]+$")
+            self.assertRegex(call["id"], "^[0-9a-z]{9}$")
             events = self.events(tools=self.tools, tool_choice={**choice, "disable_parallel_tool_use": True}, top_k=1)
             given = "".join(each["delta"]["partial_json"] for each in events
                             if each["type"] == "content_block_delta" and "partial_json" in each["delta"])

@@ -73,6 +73,9 @@ class Rerank(unittest.TestCase):
             self.assertEqual(status, 200)
             self.assertEqual(found, [{"index": i, "score": self.scores[i], "text": documents[i]} for i in self.best])
             self.assertEqual(len(server.post("/rerank", asked)[2][0]), 2)
+            status, _, body = server.post("/rerank", {**asked, "query": "fox " * 9000})
+            self.assertEqual(status, 400)
+            self.assertIn("/query: expected at most 32768 bytes, found 36000", body["error"]["message"])
 
     def test_documents_that_are_too_long_may_be_cut(self):
         long = ["a fox", "fox " * 200]

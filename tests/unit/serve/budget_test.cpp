@@ -50,6 +50,23 @@ TEST_CASE("no more is had at a time than there is, by as many as it is enough fo
     CHECK(found.now == 0);
 }
 
+TEST_CASE("who needs little does not wait for those who need much, and nobody waits who has given up") {
+    const auto impatient = [] { return true; };
+    Budget budget(80);
+    auto most = budget.take(75);
+    CHECK(budget.take(5) != nullptr);
+    CHECK(budget.take(6, impatient) == nullptr);
+    CHECK(budget.take(11, impatient) == nullptr);
+    std::shared_ptr<void> large;
+    std::thread waits([&] { large = budget.take(71); });
+    for (int i = 0; i < 20; ++i) CHECK(budget.take(5) != nullptr);
+    most.reset();
+    waits.join();
+    CHECK(large != nullptr);
+    CHECK(budget.take(11, impatient) == nullptr);
+    CHECK(budget.take(9) != nullptr);
+}
+
 TEST_CASE("more than there is at all is had alone") {
     const Had found = had(100, {500, 30, 300, 30, 101, 30});
     CHECK(found.most == 500);

@@ -76,6 +76,12 @@ TEST_CASE("a field that is wrong, unknown or not supported is named") {
     CHECK_THAT(completion_refusal(R"(, "stop": [)" + many + R"("a"])"),
                contains("/stop: expected at most 64 texts, found 65"));
     CHECK_THAT(completion_refusal(R"(, "stop": "")"), contains("/stop: expected texts that are not empty"));
+    CHECK_THAT(completion_refusal(R"(, "stop": ["a", ")" + std::string(1 << 14, 'b') + R"("])"),
+               contains("/stop: expected at most 16384 bytes, found 16385"));
+    std::string biases = R"("0": 1)";
+    for (int i = 1; i <= 1024; ++i) biases += ", \"" + std::to_string(i) + "\": 1";
+    CHECK_THAT(completion_refusal(R"(, "logit_bias": {)" + biases + "}"),
+               contains("/logit_bias: expected at most 1024 tokens, found 1025"));
     CHECK_THAT(completion_refusal(R"(, "stream": 1)"), contains("/stream: expected true or false"));
     CHECK_THAT(completion_refusal(R"(, "max_token": 5)"),
                contains("/max_token: unknown field; did you mean 'max_tokens'?; supported are model, prompt"));
@@ -153,7 +159,8 @@ TEST_CASE("top_k of 0 or -1 is all tokens, as vLLM has it, and no other number i
 
 TEST_CASE("what an answer must be is said as OpenAI or as vLLM says it") {
     const auto of = [](const std::string &more) {
-        return completion_request(R"({"model": "m", "prompt": "a", )" + more + "}").grammar;
+        const auto read = completion_request(R"({"model": "m", "prompt": "a", )" + more + "}").grammar;
+        return read ? std::optional(read()) : std::nullopt;
     };
     CHECK_FALSE(of(R"("response_format": {"type": "text"})"));
     CHECK_FALSE(of(R"("response_format": null)"));
