@@ -110,8 +110,8 @@ def sentencepiece_folders():
         "sep_token": "</s>", "model_max_length": 512})
     yield folder("spm_t5", "t5", spiece_model=pieces(**unigram, pad_id=0, eos_id=1, unk_id=2, bos_id=-1),
                  tokenizer_config_json={"extra_ids": 5, "tokenizer_class": "T5Tokenizer"})
-    framed = pieces(**unigram, pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]", eos_piece="[SEP]",
-                    unk_piece="[UNK]")
+    framed = pieces(**unigram, pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]",
+                    eos_piece="[SEP]", unk_piece="[UNK]")
     yield folder("spm_deberta", "deberta-v2", spm_model=framed)
     yield folder("spm_deberta_unnamed", "deberta-v2", spm_model=pieces(**unigram))  # no piece is called [UNK]
     yield folder("spm_deberta_lower", "deberta-v2", spm_model=framed, tokenizer_config_json={
