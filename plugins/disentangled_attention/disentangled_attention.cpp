@@ -59,8 +59,8 @@ struct DisentangledAttention {
         "B=2 T=40 D=24 S=8 heads=2 max_distance=17 +pos_key +pos_query +key_lengths v=infinite",
         "B=2 T=10 D=300 S=3 heads=1 +pos_key",
         "B=2 T=19 D=40 heads=2 +key_lengths",
-        "B=1 T=150 D=16 S=64 heads=2 max_distance=40 +pos_key +pos_query",                  // distances leave rows out
-        "B=2 T=45 D=16 S=4 heads=1 scale=200 +pos_key q=one_hot k=one_hot pos_key=one_hot", // far apart, and exact
+        "B=1 T=150 D=16 S=64 heads=2 max_distance=40 +pos_key +pos_query",                // distances leave rows out
+        "B=24 T=45 D=8 S=4 heads=1 scale=200 +pos_key q=one_hot k=zeros pos_key=one_hot", // 0 or 200
         "B=2 T=530 D=24 S=16 heads=1 max_distance=32 +pos_key +pos_query +key_lengths",
     };
 
