@@ -2,6 +2,8 @@
 
 #include "image/prepare.hpp"
 
+#include <lamina/image.hpp>
+
 #include <algorithm>
 #include <array>
 

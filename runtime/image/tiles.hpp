@@ -3,10 +3,12 @@
 
 #include "image/steps.hpp"
 
-#include <lamina/image.hpp>
-
 #include <cstdint>
 #include <vector>
+
+namespace lamina {
+struct Image;
+}
 
 namespace lamina::image {
 
