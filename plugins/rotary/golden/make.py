@@ -49,3 +49,11 @@ case("partial", {"layout": "halves", "magnitude": 1.25}, turned, some, flat, pos
 write(__file__, "sequence_first", {"heads": HEADS, "batch_first": False},
       {"x": flat.transpose(0, 1), "position": start},
       {"y": interleaved(x, angles(f, start)).flatten(-2).transpose(0, 1)}, {"frequencies": f})
+
+# Positions on three axes, of which each part of the pairs turns with one, as in Qwen2-VL.
+places, sections = torch.tensor([[[0, 0, 0], [1, 1, 1], [1, 1, 2], [1, 2, 1], [3, 3, 3]],
+                                 [[7, 9, 2], [10 ** 6, 0, 5], [4, 4, 4], [0, 3, 10 ** 6], [6, 5, 4]]]), [1, 1, 2]
+axis = torch.tensor([a for a, section in enumerate(sections) for _ in range(section)])
+of_axes = torch.where(torch.arange(3)[:, None] == axis, f, 0)
+case("coordinates", {"layout": "halves"}, halves(x, (places.double()[..., axis] * f)[:, :, None]), of_axes.flatten(), flat,
+     coordinates=places)
