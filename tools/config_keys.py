@@ -237,7 +237,8 @@ TINY = dict(vocab_size=53, hidden_size=32, d_model=32, n_embd=32, dim=32, num_hi
             max_position_embeddings=32, n_positions=32, max_source_positions=4, max_target_positions=16, num_mel_bins=5,
             pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=3,
             sliding_window=4, word_embed_proj_dim=32, attention_types=[[["global", "local"], 1]], rotary_dim=8,
-            image_size=8, patch_size=4, depth=2, embed_dim=32, linear_num_value_heads=2, linear_num_key_heads=1, linear_key_head_dim=8,
+            image_size=8, patch_size=4, depth=2, embed_dim=32, linear_num_value_heads=2, linear_num_key_heads=1,
+            linear_key_head_dim=8,
             linear_value_head_dim=8, full_attention_interval=2, num_experts=4, num_experts_per_tok=2,
             n_routed_experts=4, expand=1, n_groups=1, state_size=8, ssm_state_size=8, mamba_expand=1, mamba_n_heads=2,
             mamba_num_heads=2, mamba_head_dim=16, moe_intermediate_size=20, n_group=1, topk_group=1)

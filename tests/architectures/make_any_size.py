@@ -49,7 +49,8 @@ def seeing(name, model, sizes, **processor):
         """What needs the model's numbers is computed when it is asked for."""
 
         def items(self):
-            return [("encode_image", (first, lambda m: {"tokens": self.seen(m)[0][None]})), ("decode", (self.inputs, self.run))]
+            return [("encode_image", (first, lambda m: {"tokens": self.seen(m)[0][None]})),
+                    ("decode", (self.inputs, self.run))]
 
         inputs = {"ids": tokens, "position": torch.zeros(1, dtype=torch.int32), "image_mask": mask,
                   "coordinates": coordinates}
