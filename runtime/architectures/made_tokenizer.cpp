@@ -84,7 +84,7 @@ TokenizerParts esm(const fs::path &folder) {
     return out;
 }
 
-// ---- vocab.json and merges.txt: byte-level BPE (tokenization_gpt2.py, _roberta.py, _qwen2.py) ----
+// ---- vocab.json and merges.txt: byte-level BPE (tokenization_gpt2.py, _roberta.py, _deberta.py, _qwen2.py) ----
 
 constexpr const char *qwen2_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+)"
                                     R"([\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -132,6 +132,16 @@ TokenizerParts byte_level_bpe(const fs::path &folder, const TokenizerSettings &o
         (void)tokens.find("unk_token", "<unk>"), (void)tokens.find("pad_token", "<pad>");
         (void)tokens.find("mask_token", "<mask>");
         out.post_processor = roberta_processor(tokens, prefixed, options->flag("trim_offsets", true));
+    } else if (kind == "deberta") {
+        (void)tokens.find("bos_token", "[CLS]"), (void)tokens.find("eos_token", "[SEP]");
+        for (const auto &[purpose, token] :
+             {std::pair{"unk_token", "[UNK]"}, {"pad_token", "[PAD]"}, {"mask_token", "[MASK]"}})
+            (void)tokens.find(purpose, token);
+        const std::string begin = tokens.at("cls_token", "[CLS]"), end = tokens.at("sep_token", "[SEP]");
+        const Json first = special_token(begin, 0), last = special_token(end, 0);
+        out.post_processor = template_of(Json::array({first, sequence("A", 0), last}),
+                                         Json::array({first, sequence("A", 0), last, last, sequence("B", 0), last}),
+                                         tokens, {begin, end});
     } else {
         constexpr const char *end = "<|endoftext|>";
         for (const char *purpose : {"eos_token", "unk_token"}) (void)tokens.find(purpose, end);
@@ -151,12 +161,17 @@ TokenizerParts byte_level_bpe(const fs::path &folder, const TokenizerSettings &o
 
 // The kind of byte-level BPE: that of the class ("RobertaTokenizerFast"), or else that of the model.
 std::string bpe_kind(const TokenizerSettings &options, const std::string &model_type) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> classes{{{"GPT2Tokenizer", "gpt2"},
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 5> classes{{{"DebertaTokenizer", "deberta"},
+                                                                                    {"GPT2Tokenizer", "gpt2"},
                                                                                     {"RobertaTokenizer", "roberta"},
                                                                                     {"Qwen2Tokenizer", "qwen2"},
                                                                                     {"WhisperTokenizer", "gpt2"}}};
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 5> types{
-        {{"gpt2", "gpt2"}, {"opt", "gpt2"}, {"qwen2", "qwen2"}, {"qwen3", "qwen2"}, {"roberta", "roberta"}}};
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> types{{{"deberta", "deberta"},
+                                                                                  {"gpt2", "gpt2"},
+                                                                                  {"opt", "gpt2"},
+                                                                                  {"qwen2", "qwen2"},
+                                                                                  {"qwen3", "qwen2"},
+                                                                                  {"roberta", "roberta"}}};
     const std::string name = options->text("tokenizer_class", "");
     for (const auto &[begin, kind] : classes)
         if (name.starts_with(begin)) return std::string(kind);

@@ -42,10 +42,16 @@ model::Weight normalized_rows(const model::Weight &table, const model::Weight &w
     });
 }
 
-model::Weight projected_rows(const model::Weight &table, const model::Weight &weight, const model::Weight &bias) {
+model::Weight projected_rows(const model::Weight &table, const model::Weight &weight,
+                             const std::optional<model::Weight> &bias) {
+    const int64_t outputs = weight.type.shape.at(0);
+    std::vector<model::Weight> parts{table, weight};
+    if (bias) parts.push_back(*bias);
     return model::Weight::made_of(
-        {DType::f32, {table.type.shape.at(0), weight.type.shape.at(0)}}, {table, weight, bias},
-        [=](std::span<std::byte> out) { multiply(values_of(table), values_of(weight), values_of(bias), floats(out)); });
+        {DType::f32, {table.type.shape.at(0), outputs}}, std::move(parts), [=](std::span<std::byte> out) {
+            const std::vector<float> added = bias ? values_of(*bias) : std::vector<float>(static_cast<size_t>(outputs));
+            multiply(values_of(table), values_of(weight), added, floats(out));
+        });
 }
 
 } // namespace lamina::architectures

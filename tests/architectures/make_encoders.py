@@ -118,6 +118,13 @@ def disentangled_encoders(sizes, logits, answers):
     if is_wanted("deberta"):
         file = here / "deberta" / "config.json"  # as published files have it
         file.write_text(json.dumps(json.loads(file.read_text()) | {"pos_att_type": "P2C | c2p"}, indent=2) + "\n")
+    first = lambda **more: T.DebertaConfig(**sizes | dict(
+        relative_attention=True, position_biased_input=False, pos_att_type="c2p|p2c", max_relative_positions=9) | more)
+    encoder("deberta_first", T.DebertaForSequenceClassification(first(num_labels=3)), logits, length=23)
+    encoder("deberta_first_masked", T.DebertaForMaskedLM(first(
+        pos_att_type=["p2c", "p2c"], max_relative_positions=-1, position_biased_input=True, type_vocab_size=2,
+        embedding_size=20)), logits, types=2)
+    encoder("deberta_first_tokens", T.DebertaForTokenClassification(first(num_labels=4, pos_att_type="c2p")), logits)
     encoder("deberta_texts", T.DebertaV2ForSequenceClassification(deberta(
         num_labels=3, pos_att_type=["c2p"], share_att_key=False, position_buckets=-1, max_relative_positions=5,
         position_biased_input=True, type_vocab_size=2, embedding_size=20, pooler_hidden_act="tanh")), logits, types=2)

@@ -448,6 +448,7 @@ TEST_CASE("architectures: distances that DeBERTa cannot have rows for are named"
     CHECK_THAT(refusal("deberta", "position_buckets", 8), contains("'deberta.encoder.rel_embeddings.weight'"));
     CHECK_THAT(refusal("deberta", "pooler_hidden_size", 35), contains("/pooler_hidden_size"));
     CHECK_THAT(refusal("deberta", "num_attention_heads", 5), contains("/num_attention_heads"));
+    CHECK_THAT(refusal("deberta_first", "talking_head", true), contains("/talking_head"));
     CHECK_THAT(refusal("deberta_masked", "conv_kernel_size", 4), contains("/conv_kernel_size") && contains("odd"));
     CHECK_THAT(refusal("deberta_masked", "conv_groups", 5), contains("/conv_groups"));
 }

@@ -1,4 +1,4 @@
-"""DeBERTa v2 and v3, plain and in the shape of popular files: see models.py and popular.py."""
+"""DeBERTa of all versions, plain and in the shape of popular files: see models.py and popular.py."""
 
 import transformers as T
 
@@ -12,6 +12,11 @@ def plain_models():
                 pos_att_type=["c2p", "p2c"], share_att_key=False, position_buckets=6, max_relative_positions=9,
                 norm_rel_ebd="layer_norm", conv_kernel_size=3, conv_act="gelu", conv_groups=1, legacy=True,
                 tie_word_embeddings=True)
+
+
+    yield plain(T.DebertaForMaskedLM, T.DebertaConfig, **ENCODER, hidden_act="gelu", layer_norm_eps=1e-5, pad_token_id=0,
+                type_vocab_size=2, embedding_size=16, position_biased_input=True, relative_attention=True,
+                pos_att_type=["c2p", "p2c"], max_relative_positions=9, legacy=True, tie_word_embeddings=True)
 
 
 def popular_models():
@@ -37,6 +42,10 @@ def popular_models():
     yield Base("mxbai-rerank-base-v1", shape | labels(["LABEL_0"]) | dict(
         _name_or_path="mixedbread-ai/mxbai-rerank-base-v1", architectures=["DebertaV2ForSequenceClassification"],
         torch_dtype="float16", transformers_version="4.38.1"))
+    first = {key: value for key, value in shape.items() if key not in (
+        "norm_rel_ebd", "position_buckets", "share_att_key")} | dict(model_type="deberta", pos_att_type="c2p|p2c")
+    yield Base("deberta-base-mnli", first | dict(architectures=["DebertaForSequenceClassification"]) | labels(
+        ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"]))
     xlarge = shape | dict(architectures=["DebertaV2ForTokenClassification"], attention_head_size=6, conv_act="gelu",
                           conv_kernel_size=3) | labels(["O", "B-PER", "I-PER"])
     yield Base("deberta-v2-xlarge-ner", xlarge)

@@ -82,7 +82,7 @@ class Oracle:
                                                 output_loading_info=True)
         missing = {name for name in info["missing_keys"] if not name.endswith("masked_spec_embed")}  # for training
         unpooled = {"pooler.dense.weight", "pooler.dense.bias"}  # files of models that are not used pooled lack these
-        if self.base.family == "deberta-v2":
+        if self.base.family in ("deberta", "deberta-v2"):
             unpooled = set()  # there they are of the head
         if unpooled <= missing:
             missing -= unpooled

@@ -144,6 +144,9 @@ def folders():
     yield write("roberta_prefixed", **framed, special_tokens_map_json={"mask_token": {
         "content": "<mask>", "lstrip": True, "rstrip": False, "normalized": False, "single_word": False}},
         tokenizer_config_json={"tokenizer_class": "RobertaTokenizerFast", "add_prefix_space": True}), T.RobertaTokenizer
+    bracketed = byte_pieces(["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"])
+    yield write("deberta", **bracketed, config_json={"model_type": "deberta"}, tokenizer_config_json={
+        "do_lower_case": False, "vocab_type": "gpt2"}), T.AutoTokenizer
     size = len(plain["vocab_json"])
     yield write("qwen2", **plain, tokenizer_config_json={
         "tokenizer_class": "Qwen2Tokenizer", "bos_token": None, "eos_token": "<special>", "pad_token": "<|endoftext|>",
