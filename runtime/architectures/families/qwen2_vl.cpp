@@ -19,6 +19,7 @@ namespace {
 
 using Tensor = GraphWriter::Tensor;
 
+// The graph "encode_image". `windowed`: that of Qwen2.5-VL, whose norms and feed-forwards differ, too.
 class QwenTower {
   public:
     QwenTower(Draft &draft, const Config &whole, bool windowed)
