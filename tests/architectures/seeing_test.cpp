@@ -169,8 +169,8 @@ TEST_CASE("seeing: images whose tokens see each other are computed as a whole") 
                 const auto ids = image_prompt_ids(session, expected[i]["prompt"], images_of(expected[i]));
                 GenerateOptions options = greedy();
                 options.reuse = true;
-                places[batch.add_ids(ids, options)] = i;
-                step(); // the others come while it is written
+                places[batch.add_ids(ids, options, {.client = i + 1, .request = i + 1})] = i;
+                step(); // the others come while it is written, and are read in parts
             }
             while (!batch.empty()) step();
             for (size_t i = 0; i < found.size(); ++i) {
@@ -189,6 +189,28 @@ TEST_CASE("seeing: images whose tokens see each other are computed as a whole") 
         const std::vector<int32_t> best = generate_from_ids(session, ids, options).front().tokens;
         options.cached = false;
         CHECK(generate_from_ids(session, ids, options).front().tokens == best);
+    }
+}
+
+// The first part of a prompt that comes while another text is written has 32 tokens.
+TEST_CASE("seeing: parts of prompts do not end within images whose tokens see each other") {
+    const TemporaryFolder folder;
+    Session session = session_of(talking(folder, "gemma3_sees_all"));
+    const std::vector<Image> photo{read_image(image_files / "photo.png")};
+    for (size_t words = 14; words < 30; words += 3) {
+        INFO(words << " words before the image");
+        std::string prompt;
+        for (size_t i = 0; i < words; ++i) prompt += "w" + std::to_string(3 + i % 7) + " ";
+        const std::vector<int32_t> ids = image_prompt_ids(session, prompt + "<start_of_image> w38 w41", photo);
+        const double alone = generate_from_ids(session, ids, greedy()).front().log_probability;
+        Batch batch(session, {.slots = 2, .length = 60});
+        batch.add_ids({3, 4}, greedy(), {.client = 1, .request = 1});
+        (void)batch.step();
+        const uint64_t id = batch.add_ids(ids, greedy(), {.client = 2, .request = 2});
+        while (!batch.empty())
+            for (const Batch::Progress &each : batch.step())
+                if (each.finished && each.id == id)
+                    CHECK_THAT(each.finished->log_probability, matchers::within_abs(alone, 1e-4));
     }
 }
 
