@@ -28,6 +28,22 @@ VisionTower::VisionTower(Draft &draft, const Config &whole, const char *type, co
       images_(draft, config_), layers_(images_.graph(), config_, prefix), prefix_(prefix) {
     whole.ignore({key_of_part});
     config_.ignore({of_clip_ ? "projection_dim" : "vision_use_head", "vocab_size"}); // of the head, and of texts
+    if (!of_clip_ && config_.flag("vision_use_head")) require_head();
+}
+
+void VisionTower::require_head() const {
+    const std::string head = prefix_ + "head.";
+    const int64_t width = layers_.width(), hidden = config_.positive("intermediate_size");
+    graph().require(head + "probe", {1, 1, width});
+    const auto product = [&](const std::string &weight, const std::string &bias, int64_t outputs, int64_t inputs) {
+        graph().require(head + weight, {outputs, inputs});
+        graph().require(head + bias, {outputs});
+    };
+    product("attention.in_proj_weight", "attention.in_proj_bias", 3 * width, width);
+    product("attention.out_proj.weight", "attention.out_proj.bias", width, width);
+    product("mlp.fc1.weight", "mlp.fc1.bias", hidden, width);
+    product("mlp.fc2.weight", "mlp.fc2.bias", width, hidden);
+    layers_.require_norm("head.layernorm");
 }
 
 GraphWriter::Tensor VisionTower::embedded() const {

@@ -38,6 +38,8 @@ class VisionTower {
     std::string prefix_;
 
     [[nodiscard]] GraphWriter::Tensor embedded() const;
+    // Throws Error(input) unless the file has the weights of SigLIP's head, if there is one, which nothing takes.
+    void require_head() const;
 };
 
 // The text of the token whose id `key` of `whole` has; empty if the files have no tokenizer.

@@ -114,9 +114,9 @@ def gemmas():
     gemma3("gemma3_sees_all", 16, 1, vision(T.SiglipVisionConfig, image_size=17, layer_norm_eps=1e-3), sliding_window=40)
 
 
-def idefics3(name, kind, sees, factor, **more):
-    """A model of `kind`: "Idefics3" or "SmolVLM". Tiles are of one size, and of both sides once an image is resized to at
-    most four times that."""
+def idefics3(name, kind, sees, factor, longest, **more):
+    """A model of `kind`: "Idefics3" or "SmolVLM". The longer side of an image gets `longest` pixels before it is cut into
+    tiles."""
     config = getattr(T, kind + "Config")(vision_config=sees, text_config=T.LlamaConfig(**llama_like(
         max_position_embeddings=256, **more)), scale_factor=factor, image_token_id=IMAGE)
     config._attn_implementation = config.text_config._attn_implementation = "eager"
@@ -127,13 +127,13 @@ def idefics3(name, kind, sees, factor, **more):
 
     side = sees["image_size"]
     seeing(name, model, rows, 0, getattr(T, kind + "ImageProcessorPil")(
-        size={"longest_edge": 3 * side}, max_image_size={"longest_edge": side}), factor, tiled=True)
+        size={"longest_edge": longest}, max_image_size={"longest_edge": side}), factor, tiled=True)
 
 
 def tiled():
     sizes = dict(hidden_size=40, num_hidden_layers=3, num_attention_heads=4, intermediate_size=52, patch_size=3)
-    idefics3("idefics3_sees", "Idefics3", sizes | dict(image_size=12), 2)
-    idefics3("smolvlm_sees", "SmolVLM", sizes | dict(image_size=10, hidden_act="gelu", layer_norm_eps=1e-3), 3,
+    idefics3("idefics3_sees", "Idefics3", sizes | dict(image_size=12), 2, 36)
+    idefics3("smolvlm_sees", "SmolVLM", sizes | dict(image_size=10, hidden_act="gelu", layer_norm_eps=1e-3), 3, 31,
              tie_word_embeddings=True)
 
 

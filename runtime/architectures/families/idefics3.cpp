@@ -21,6 +21,7 @@ Tensor product_of_squares(Draft &draft, GraphWriter &graph, const std::string &m
     const int64_t width = graph.channels(x), outputs = draft.config.positive("hidden_size");
     const std::string weight = module + ".weight", kernel = module + ".kernel";
     graph.require(weight, {outputs, rows * width});
+    graph.require(module + ".bias", {outputs}, false);
     draft.weights.add(kernel, transposed_stack(draft.weights.at(weight).shaped({outputs, rows, width}), 0, 1));
     draft.unused.insert(weight);
     const Tensor out = graph.layer(module, "conv1d", {{"x", x}}, {{"stride", rows}}, {{"weight", kernel}});
