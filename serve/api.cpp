@@ -292,7 +292,7 @@ Engine &Api::engine_called(const Call &call, const std::string &name) {
     if (engine != nullptr && engine->name() == models_.name_of(name)) return *engine; // until the request is answered
     engine = models_.find(name);
     if (engine == nullptr && call.waits && models_.loads_on_demand()) {
-        models_.load(name);
+        models_.load_for_request(name);
         while (Clock::now() < began + options_.longest) {
             if (auto found = models_.wait(name, Clock::now() + often)) {
                 engine = std::move(*found);

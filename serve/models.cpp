@@ -58,7 +58,7 @@ void Models::add(ServedModel model) {
 
 const Engine &Models::load_now(const std::string &name) {
     Entry &entry = entry_called(name);
-    std::shared_ptr<Engine> engine = open(entry.model);
+    std::shared_ptr<Engine> engine = engine_of(entry.model, open(entry.model));
     const Engine &out = *engine;
     change(entry, State::loaded, std::move(engine));
     return out;
@@ -103,6 +103,16 @@ std::shared_ptr<Engine> Models::find(std::string_view name) {
 void Models::load(std::string_view name) { ask(name, true); }
 
 void Models::unload(std::string_view name) { ask(name, false); }
+
+void Models::load_for_request(std::string_view name) {
+    constexpr std::chrono::seconds pause{10};
+    const Entry &entry = entry_called(name);
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!entry.failure.empty() && std::chrono::steady_clock::now() < entry.failed + pause) return;
+    }
+    load(name);
+}
 
 void Models::ask(std::string_view name, bool load) {
     Entry &entry = entry_called(name);
@@ -159,6 +169,7 @@ void Models::change(Entry &entry, State state, std::shared_ptr<Engine> engine, c
     entry.state = state;
     entry.engine = std::move(engine);
     entry.failure = failure;
+    if (!failure.empty()) entry.failed = std::chrono::steady_clock::now();
     if (state == State::loaded) entry.used = ++uses_;
     changed_.notify_all();
 }
@@ -169,16 +180,20 @@ void Models::do_load(Entry &entry) {
         if (entry.engine != nullptr) return;
     }
     change(entry, State::loading);
+    std::vector<Entry *> unloaded;
     try {
+        const Opened files = open(entry.model); // nothing is unloaded for files that cannot be read
         if (!entry.model.parent.empty())
             do_load(entry_called(entry.model.parent));
         else
-            make_room();
-        change(entry, State::loaded, open(entry.model));
+            unloaded = make_room();
+        change(entry, State::loaded, engine_of(entry.model, files));
+        return;
     } catch (const std::exception &why) {
         change(entry, State::unloaded, nullptr, why.what());
         options_.log("error: " + entry.model.name + " could not be loaded: " + why.what());
     }
+    for (Entry *each : unloaded) do_load(*each);
 }
 
 void Models::do_unload(Entry &entry) {
@@ -197,7 +212,9 @@ void Models::do_unload(Entry &entry) {
     change(entry, State::unloaded);
 }
 
-void Models::make_room() {
+// Returns what it has unloaded, parents first.
+std::vector<Models::Entry *> Models::make_room() {
+    std::vector<Entry *> out;
     while (options_.most != 0) {
         Entry *oldest = nullptr;
         {
@@ -208,13 +225,25 @@ void Models::make_room() {
                 ++loaded;
                 if (oldest == nullptr || each.used < oldest->used) oldest = &each;
             }
-            if (loaded < options_.most) return;
+            if (loaded < options_.most) break;
+            out.push_back(oldest);
+            for (Entry &each : entries_)
+                if (each.engine != nullptr && each.model.parent == oldest->model.name) out.push_back(&each);
         }
         do_unload(*oldest);
     }
+    return out;
 }
 
-std::shared_ptr<Engine> Models::open(const ServedModel &model) {
+// Reads and checks files. An adapter's are read with its parent.
+Models::Opened Models::open(const ServedModel &model) {
+    Opened out;
+    if (model.parent.empty()) out.model = model.open();
+    if (model.draft) out.draft = model.draft();
+    return out;
+}
+
+std::shared_ptr<Engine> Models::engine_of(const ServedModel &model, const Opened &files) {
     const std::shared_ptr<Engine> parent = model.parent.empty() ? nullptr : find(model.parent);
     if (parent == nullptr && !model.parent.empty())
         throw Error(ErrorCode::failure, model.parent + ", whose weights it needs, is not loaded");
@@ -228,9 +257,9 @@ std::shared_ptr<Engine> Models::open(const ServedModel &model) {
                                   .promised = promised,
                                   .parent = parent.get(),
                                   .adapters = model.adapters,
-                                  .draft = model.draft ? std::optional(model.draft()) : std::nullopt};
-    return std::make_shared<Engine>(model.name, runtime_, parent == nullptr ? model.open() : parent->model(), device,
-                                    options, metrics_);
+                                  .draft = files.draft};
+    return std::make_shared<Engine>(model.name, runtime_, parent == nullptr ? files.model.value() : parent->model(),
+                                    device, options, metrics_);
 }
 
 } // namespace lamina::serve

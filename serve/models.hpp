@@ -66,6 +66,9 @@ class Models {
     // memory is not free. One with adapters is loaded after its parent, and unloaded before. Both throw Refusal (404).
     void load(std::string_view name);
     void unload(std::string_view name);
+    // As load(), but a model that could not be loaded is not tried again for some seconds: requests do not make the
+    // server read it, and unload others for it, over and over.
+    void load_for_request(std::string_view name);
     // Waits until the model is loaded, or what is under way or asked for has ended, but not beyond `until`: then
     // nothing is returned. Null: it is not loaded.
     std::optional<std::shared_ptr<Engine>> wait(std::string_view name, std::chrono::steady_clock::time_point until);
@@ -75,6 +78,7 @@ class Models {
         ServedModel model;
         State state = State::unloaded;
         std::string failure{};
+        std::chrono::steady_clock::time_point failed{}; // when
         std::shared_ptr<Engine> engine{};
         uint64_t used = 0;  // the larger, the later
         size_t pending = 0; // jobs
@@ -90,8 +94,12 @@ class Models {
     void run();
     void do_load(Entry &entry);
     void do_unload(Entry &entry);
-    void make_room();
-    [[nodiscard]] std::shared_ptr<Engine> open(const ServedModel &model);
+    [[nodiscard]] std::vector<Entry *> make_room();
+    struct Opened {
+        std::optional<Model> model, draft;
+    };
+    [[nodiscard]] static Opened open(const ServedModel &model);
+    [[nodiscard]] std::shared_ptr<Engine> engine_of(const ServedModel &model, const Opened &files);
     void change(Entry &entry, State state, std::shared_ptr<Engine> engine = nullptr, const std::string &failure = "");
 
     const Runtime runtime_;

@@ -21,6 +21,7 @@ talker = talking(here / "talker")
 other = talking(here / "other")
 sentences = with_words("sentences", here / "sentences")
 completion = {"prompt": "w7", "max_tokens": 3}
+boss = {"Authorization": "Bearer boss"}
 
 
 def status_of(server, model):
@@ -180,6 +181,29 @@ class OnDemand(unittest.TestCase):
             self.assertEqual((status, found["error"]["param"]), (503, "model"))
             self.assertEqual(server.post("/v1/completions", {**completion, "model": "mine"})[0], 200)
 
+
+    def test_leaves_the_others_if_a_model_cannot_be_loaded(self):
+        broken = with_words("sentences", here / "broken")
+        shutil.move(broken / "config.json", here / "whole.json")
+        with Server(lamina, [talker, broken], "--models-max", 1, "--admin-key", "boss") as server:
+            embedding = {"model": "broken", "input": "w3"}
+            prompt = {"model": "talker", "prompt": " ".join(f"w{i}" for i in range(3, 40)), "max_tokens": 1}
+            reused = lambda: server.post("/v1/completions", prompt)[2]["usage"]["prompt_tokens_details"]["cached_tokens"]
+            self.assertEqual(reused(), 0)
+            self.assertEqual(server.post("/v1/embeddings", embedding)[0], 503)
+            self.assertEqual([status_of(server, name)["value"] for name in ["talker", "broken"]], ["loaded", "unloaded"])
+            self.assertGreater(reused(), 0) # it has been there all the time
+            shutil.move(here / "whole.json", broken / "config.json")
+            self.assertEqual(server.post("/v1/embeddings", embedding)[0], 503) # it is not tried again at once
+            self.assertEqual(server.post("/models/load", {"model": "broken"}, **boss)[0], 200) # but for an admin
+            wait_for(server, "broken", "loaded")
+            self.assertEqual(server.post("/v1/embeddings", embedding)[0], 200)
+
+    def test_loads_again_what_was_unloaded_for_a_model_that_does_not_run(self):
+        with Server(lamina, [sentences, talker], "--models-max", 1, "--cache", "q8_0") as server: # not of such narrow heads
+            self.assertEqual(server.post("/v1/completions", {**completion, "model": "talker"})[0], 503)
+            wait_for(server, "sentences", "loaded")
+            self.assertEqual(server.post("/v1/embeddings", {"model": "sentences", "input": "w3"})[0], 200)
 
     def test_of_one_place_serves_whoever_waits(self):
         with Server(lamina, [talker, f"mine={other}"], "--models-max", 1) as server:
