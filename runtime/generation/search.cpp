@@ -162,8 +162,7 @@ bool Search::stops_at(size_t beam, int32_t token) {
     if (texts.empty()) return false;
     Ids &tokens = live_[beam].tokens;
     tokens.push_back(token);
-    const bool stop =
-        stops(*model_.generation->target, options().stop.empty() ? whole(beam) : without_prefix(beam), texts);
+    const bool stop = stops(*model_.generation->target, whole(beam), options().stop.empty() ? 0 : prefix_, texts);
     tokens.pop_back();
     return stop;
 }

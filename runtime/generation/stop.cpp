@@ -8,15 +8,29 @@ const std::vector<std::string> &stops_of(const model::Model &model, const Genera
     return options.stop.empty() ? model.generation->decoding.stop_strings : options.stop;
 }
 
-bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens, const std::vector<std::string> &stops) {
-    constexpr size_t margin = 8; // tokens that hold no whole character
+bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens, size_t first,
+           const std::vector<std::string> &stops) {
+    constexpr size_t margin = 8; // tokens that hold no whole character, or are special
     size_t longest = 0;
     for (const std::string &stop : stops) longest = std::max(longest, stop.size());
-    const auto end = tokens.last(std::min(tokens.size(), longest + margin));
-    const std::string text = codec.decode(end), before = codec.decode(end.first(end.size() - 1));
-    const auto old = static_cast<size_t>(std::ranges::mismatch(before, text).in2 - text.begin());
+    const size_t begin = std::max(first, tokens.size() - std::min(tokens.size(), longest + margin));
+    // As the answer's text has it, whose first word has a blank before it, if it is not the first one of all.
+    const size_t known = codec.split() == model::TextCodec::Split::tokenizer ? std::min(begin, margin) : 0;
+    Ids end;
+    for (const int32_t token : tokens.subspan(begin - known, known))
+        if (token >= 0) end.push_back(token); // not of an image
+    const std::string outside = codec.decode(end);
+    for (const int32_t token : tokens.subspan(begin))
+        if (token >= 0) end.push_back(token);
+    const std::string text = codec.decode(end);
+    end.pop_back();
+    const std::string before = codec.decode(end);
+    const auto same = [&](const std::string &other) {
+        return static_cast<size_t>(std::ranges::mismatch(other, text).in2 - text.begin());
+    };
+    const size_t from = same(outside), old = same(before);
     return std::ranges::any_of(stops, [&](const std::string &stop) {
-        return text.find(stop, old + 1 > stop.size() ? old + 1 - stop.size() : 0) != std::string::npos;
+        return text.find(stop, std::max(from, old + 1 > stop.size() ? old + 1 - stop.size() : 0)) != std::string::npos;
     });
 }
 

@@ -202,6 +202,11 @@ class Answers(unittest.TestCase):
         stop = text.split()[4]
         choice = self.complete("w3 w9", stop=[stop])[2]["choices"][0]
         self.assertEqual((choice["text"], choice["finish_reason"]), (text[:text.index(stop)], "stop"))
+        first, second = text.split()[:2]
+        for stop, tokens in ((first, 1), (f" {first}", 1), (f" {first} {second}", 2)): # the blank is behind the prompt
+            body = self.complete("w3 w9", stop=[stop])[2]
+            self.assertEqual(body["choices"][0]["text"], text[:text.index(stop)])
+            self.assertEqual(body["usage"]["completion_tokens"], tokens)
 
     def spell(self, path="/v1/chat/completions", **more):
         what = {"messages": [{"role": "user", "content": "who?"}]} if "chat" in path else {"prompt": "who?"}
