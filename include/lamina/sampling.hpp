@@ -62,7 +62,7 @@ inline constexpr std::array sampling_options{
     SamplingOption{"xtc_threshold", &GenerateOptions::xtc_threshold, 0, 1, false, true,
                    "XTC: of the tokens with at least this probability, all but the last are left out"},
     // ---- What makes tokens less likely ----
-    SamplingOption{"repetition_penalty", &GenerateOptions::repetition_penalty, 0, 100, true, false,
+    SamplingOption{"repetition_penalty", &GenerateOptions::repetition_penalty, 0.01, 100, false, false,
                    "above 1: make tokens that occurred before less likely"},
     SamplingOption{"frequency_penalty", &GenerateOptions::frequency_penalty, -2, 2, false, false,
                    "subtract this from a token's score as often as it occurs in the answer"},
