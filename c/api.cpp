@@ -70,7 +70,7 @@ template <class Value> Value *copied(std::span<const Value> values) {
 char *copied(const std::string &text) { return copied(std::span<const char>(text.c_str(), text.size() + 1)); }
 
 struct Notice {
-    std::mutex mutex;
+    std::recursive_mutex mutex; // the function may call Lamina, which may notify
     lamina_notice *function = nullptr;
     void *user = nullptr;
 } notice;
@@ -102,14 +102,46 @@ std::string written(lamina_model &model, const std::string &prompt, GenerateOpti
     }
 }
 
-std::vector<ChatMessage> messages_of(const char *json) {
-    const JsonText text(json, "messages");
-    std::vector<ChatMessage> out;
-    for (const JsonView each : text.root().items()) {
-        const bool is_text = each.has("content") && each.at("content").is_string();
-        out.push_back({std::string(each.at("role").string()), is_text ? std::string(each.at("content").string()) : ""});
+// A text, whole or in parts. A message that calls tools may have none.
+std::string content_of(const JsonView &message) {
+    if (!message.has("content")) return "";
+    const JsonView content = message.at("content");
+    if (content.is_string()) return std::string(content.string());
+    if (!content.is_list()) content.fail("expected a text or a list of parts, found " + content.description());
+    std::string out;
+    for (const JsonView part : content.items()) {
+        if (const JsonView type = part.at("type"); type.string() != "text")
+            type.fail("only parts of type \"text\" are supported, found " + type.description());
+        out += part.at("text").string();
     }
-    if (out.empty()) text.root().fail("expected at least one message");
+    return out;
+}
+
+// With all that it has; many templates take only texts as content.
+std::string for_template(const JsonView &message) {
+    std::string out;
+    for (const JsonView each : message.members()) {
+        const bool is_parts = each.key() == "content" && each.is_list();
+        out += (out.empty() ? "" : ", ") + Json(std::string(each.key())).in_one_line() + ": " +
+               (is_parts ? Json(content_of(message)).in_one_line() : each.written());
+    }
+    return "{" + out + "}";
+}
+
+struct Conversation {
+    std::vector<ChatMessage> messages;
+    std::string for_template; // the same, as JSON
+};
+
+Conversation conversation_of(const char *json) {
+    const JsonText text(json, "messages");
+    Conversation out;
+    for (const JsonView each : text.root().items()) {
+        out.messages.push_back({std::string(each.at("role").string()), content_of(each)});
+        out.for_template += (out.for_template.empty() ? "[" : ", ") + for_template(each);
+    }
+    if (out.messages.empty()) text.root().fail("expected at least one message");
+    out.for_template += "]";
     return out;
 }
 
@@ -171,16 +203,16 @@ int lamina_chat(lamina_model *model, const char *messages, const char *options, 
     return guarded([&] {
         *expect(out, "out") = nullptr;
         const Model &content = expect(model, "model")->model;
-        const std::vector<ChatMessage> said = messages_of(expect(messages, "messages"));
+        const Conversation said = conversation_of(expect(messages, "messages"));
         c::ConversationOptions how = c::chat_options(options, suggested_options(content));
-        how.variables["messages"] = messages; // with all that they have
+        how.variables["messages"] = said.for_template;
         std::string prompt;
         if (how.shortens) {
             const auto longest = static_cast<size_t>(room_for(model->session, {.slots = 1}).length);
             const auto answer = static_cast<size_t>(how.generate.max_length);
-            prompt = shortened_chat_prompt(content, said, longest, answer, how.variables).prompt;
+            prompt = shortened_chat_prompt(content, said.messages, longest, answer, how.variables).prompt;
         } else {
-            prompt = chat_prompt(content, said, how.variables);
+            prompt = chat_prompt(content, said.messages, how.variables);
         }
         *out = copied(written(*model, prompt, how.generate, piece, user));
     });

@@ -58,7 +58,7 @@ LAMINA_C_API const char *lamina_version(void);
 LAMINA_C_API void lamina_free(void *memory);
 
 /* Lines that the user should see, such as kernels that have failed their proof. Without a function, they go to stderr.
-   Any thread may call it, but only one at a time. Set it before models are loaded. */
+   Any thread may call it, but only one at a time; it may call Lamina itself. Set it before models are loaded. */
 typedef void lamina_notice(void *user, const char *line);
 LAMINA_C_API void lamina_on_notice(lamina_notice *function, void *user);
 
@@ -86,7 +86,8 @@ typedef int lamina_piece(void *user, const char *piece);
 LAMINA_C_API int lamina_generate(lamina_model *model, const char *text, const char *options, lamina_piece *piece,
                                  void *user, char **out);
 
-/* Answers a conversation, in the format that the model was trained for. `messages`: a JSON list of {"role", "content"}.
+/* Answers a conversation, in the format that the model was trained for. `messages`: a JSON list of {"role", "content"}, where
+   a content is a text, or a list of parts {"type": "text", "text"}.
    What the options leave open is as the model's makers suggest. Further options: truncation ("auto": a conversation
    that is too long leaves out its oldest turns; "disabled": it is an error) and variables (an object: more that the
    model's chat template knows, such as tools). `reuse` is true unless it is given. */

@@ -3,11 +3,13 @@
 
 import ctypes
 import json
+import os
 import pathlib
 import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "serve"))
 from server import lamina_json, talking, with_words # noqa: E402
@@ -16,6 +18,7 @@ library = ctypes.CDLL(sys.argv.pop(1))
 command = sys.argv.pop(1)
 folder = pathlib.Path(tempfile.mkdtemp())
 Piece = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+Notice = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
 library.lamina_error.restype = ctypes.c_char_p
 library.lamina_free.argtypes = library.lamina_close.argtypes = [ctypes.c_void_p]
 no_piece = Piece()
@@ -67,6 +70,42 @@ class C(unittest.TestCase):
         self.assertEqual(self.chat(said, {"max_length": 6}), fitting)
         result, text = self.chat(said, {"max_length": 6, "truncation": "disabled"})
         self.assertEqual((result, text), (3, None))
+
+    def test_content_may_be_in_parts(self):
+        said = [{"role": "user", "content": "w5 w7", "name": "w8"}, {"role": "assistant", "content": None, "tool_calls": []},
+                {"role": "user", "content": "w9"}]
+        parts = [{**said[0], "content": [{"type": "text", "text": "w5 "}, {"type": "text", "text": "w7"}]}, *said[1:]]
+        self.assertEqual(self.chat(said, {"max_length": 6})[0], 0, library.lamina_error())
+        self.assertEqual(self.chat(parts, {"max_length": 6}), self.chat(said, {"max_length": 6}))
+        for wrong, why in (([{"type": "image_url"}], b"only parts of type"), (5, b"expected a text or a list of parts")):
+            self.assertEqual(self.chat([{"role": "user", "content": wrong}])[0], 3)
+            self.assertIn(why, library.lamina_error())
+
+    def test_notices_may_change_who_hears_the_next_one(self):
+        first, others = [], []
+        later = Notice(lambda _, line: others.append(line))
+
+        @Notice
+        def once(_, line):
+            library.lamina_on_notice(later, None)
+            first.append(line)
+
+        def work(): # what is proved cannot be remembered, of which the user is told
+            model = ctypes.c_void_p()
+            library.lamina_load(str(self.paths["llama"]).encode(), b'{"device": "cpu"}', ctypes.byref(model))
+            text_of(library.lamina_generate, model, b"w3", {"max_length": 2})
+            library.lamina_close(model)
+
+        no_folder = folder / "a file"
+        no_folder.write_text("")
+        library.lamina_on_notice(once, None)
+        with unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=str(no_folder)):
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            thread.join(60)
+        self.assertFalse(thread.is_alive(), "it waits for itself")
+        self.assertEqual(len(first), 1, others)
+        library.lamina_on_notice(Notice(), None)
 
     def test_texts_are_of_a_grammar(self):
         model = self.models["llama"]
