@@ -90,6 +90,11 @@ Session Engine::session_with_room(const Options &options) {
     }
     const auto look = [&] {
         Session session = runtime_.session(model_, device_, how_);
+        if (options.draft) {
+            const Device &device = device_.parts.empty() ? device_ : device_.parts.front();
+            session.use_draft(runtime_.session(
+                *options.draft, device, {.precision = how_.precision, .fusion = how_.fusion, .cache = how_.cache}));
+        }
         if (writes()) room_ = room_for(session, options.batch, options.promised);
         return session;
     };
@@ -97,11 +102,6 @@ Session Engine::session_with_room(const Options &options) {
     if (!room_.whole && options.smaller_caches && how_.cache == DType::f32) {
         how_.cache = DType::f16;
         session = look();
-    }
-    if (options.draft) {
-        const Device &device = device_.parts.empty() ? device_ : device_.parts.front();
-        session.use_draft(runtime_.session(*options.draft, device,
-                                           {.precision = how_.precision, .fusion = how_.fusion, .cache = how_.cache}));
     }
     return session;
 }

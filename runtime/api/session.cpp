@@ -32,6 +32,7 @@ Session Session::with_adapters(const std::vector<Adapter> &adapters) const {
     out.state_ = std::make_shared<detail::SessionState>(base, std::move(found.model), std::move(found.weights));
     const std::scoped_lock turn(out.state_->turn);
     out.state_->surviving_loss([&] { out.state_->connect(); });
+    out.state_->draft = state_->draft;
     return out;
 }
 

@@ -2,8 +2,12 @@
 
 #include "generation/generation_shapes.hpp"
 #include "generation/sequences.hpp"
+#include "generation/texts.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
 
 namespace lamina::generation {
 namespace {
@@ -17,17 +21,33 @@ double bytes_of(const std::vector<plan::MemoryRequest> &requests) {
     return static_cast<double>(plan::total_bytes(requests));
 }
 
-Need need_of(detail::SessionState &session, size_t texts, size_t length, uint64_t promised) {
+// Of a step that takes so many tokens in each row, with caches of this length.
+std::vector<plan::MemoryNeed> needs_of_step(detail::SessionState &session, size_t rows, size_t tokens, size_t length) {
     const model::Model &model = *session.model;
-    const auto plan = [&](size_t rows, size_t tokens) {
-        plan::GraphShapes shapes = decode_shapes(*model.generation, TensorMap(), rows, tokens, length);
-        shapes.state_dtype = session.options.cache;
-        return plan::plan_graph(model, model.graphs.at(model.generation->decode), *session.runtime->plugins, shapes);
-    };
+    plan::GraphShapes shapes = decode_shapes(*model.generation, TensorMap(), rows, tokens, length);
+    shapes.state_dtype = session.options.cache;
+    return session.backend().need(
+        plan::plan_graph(model, model.graphs.at(model.generation->decode), *session.runtime->plugins, shapes));
+}
+
+// What a draft takes on its devices, by their ids, for a text of this length.
+std::map<std::string, double> needs_of_draft(detail::SessionState &draft, size_t length) {
+    const std::scoped_lock turn(draft.turn);
+    draft.connect();
+    length = std::min(length, longest_target(*draft.model));
+    std::map<std::string, double> out;
+    for (const plan::MemoryNeed &here : needs_of_step(draft, 1, std::min(longest_block, length), length))
+        out[draft.places[here.place].device.id] += bytes_of(here.weights) + static_cast<double>(here.mapped) +
+                                                   1.5 * bytes_of(here.states) + bytes_of(here.others);
+    return out;
+}
+
+Need need_of(detail::SessionState &session, size_t texts, size_t length, uint64_t promised) {
     const size_t rows = rounded_rows(texts);
-    const plan::GraphPlan step = plan(rows, 1);
-    const std::vector<plan::MemoryNeed> of_step = session.backend().need(step),
-                                        of_block = session.backend().need(plan(1, std::min(longest_block, length)));
+    const std::vector<plan::MemoryNeed> of_step = needs_of_step(session, rows, 1, length),
+                                        of_block = needs_of_step(session, 1, std::min(longest_block, length), length);
+    std::map<std::string, double> of_draft;
+    if (session.draft != nullptr) of_draft = needs_of_draft(*session.draft, length);
     Need out{0, true};
     for (size_t i = 0; i < of_step.size(); ++i) {
         const plan::MemoryNeed &here = of_step[i];
@@ -40,7 +60,8 @@ Need need_of(detail::SessionState &session, size_t texts, size_t length, uint64_
         const auto block = std::ranges::find(of_block, here.place, &plan::MemoryNeed::place);
         const double blocks = block == of_block.end() ? 0 : 2 * bytes_of(block->others);
         // What is promised to others is spread over the devices as caches are: no more than all of it is on one.
-        const double all = weights + caches + beside + bytes_of(here.others) + blocks + static_cast<double>(promised);
+        const double all = weights + caches + beside + bytes_of(here.others) + blocks +
+                           of_draft[session.places[here.place].device.id] + static_cast<double>(promised);
         constexpr double usable = 0.9; // of what is free: variants need scratch, and others memory
         out.caches += plan::total_bytes(here.states);
         out.fits =

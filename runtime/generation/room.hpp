@@ -14,7 +14,7 @@ struct Room {
 };
 
 // As much as is wanted of texts for a model without an encoder, or else fewer texts, or else shorter ones; at least one
-// of first_capacity tokens, whether that fits or not. `promised`: bytes that others are going to take.
+// of first_capacity tokens, whether that fits or not. `promised`: bytes that others are going to take, beside a draft.
 [[nodiscard]] Room room_for(detail::SessionState &session, size_t texts, size_t length, uint64_t promised);
 
 } // namespace lamina::generation

@@ -1,4 +1,5 @@
 // Texts that a smaller model guesses are the same, in fewer steps.
+#include "api/access.hpp"
 #include "catch.hpp"
 
 #include "counted.hpp"
@@ -7,6 +8,7 @@
 
 #include <lamina/batch.hpp>
 
+#include <algorithm>
 #include <string>
 
 using namespace lamina;
@@ -123,4 +125,20 @@ TEST_CASE("drafts: that cannot be are refused") {
     for (auto &[name, text] : other.vocabularies)
         if (const size_t at = text.find("\nq\n"); at != std::string::npos) text.replace(at, 3, "\nQ\n");
     CHECK_THAT(refusal(session, on(cpu, other)), contains("expected the same vocabulary; token 18 is 'q' and 'Q'"));
+}
+
+TEST_CASE("drafts: their memory is counted before it is said how many texts there is room for") {
+    const auto deep = [](int64_t layers) { return test::letters({.layers = layers, .positions = 1'000'000}); };
+    const Device cpu = runtime().device("cpu");
+    Session session = on(cpu, deep(1));
+    const Session draft = on(cpu, deep(64)); // 8 GB of caches
+    detail::SessionState &state = detail::Access::state(session);
+    state.connect();
+    const auto free = static_cast<double>(state.backend().need(plan::GraphPlan()).front().free.value());
+    const double left = 3e9; // of what may be used; the texts need a fraction of it
+    const auto promised = static_cast<uint64_t>(std::max(0.0, 0.9 * free - left));
+    const auto room = [&] { return room_for(session, {.slots = 1, .length = 900'000}, promised); };
+    CHECK(room().whole);
+    session.use_draft(draft);
+    CHECK_FALSE(room().whole);
 }

@@ -30,6 +30,16 @@ class Draft(unittest.TestCase):
                 self.assertEqual([each["text"] for each in found["choices"]],
                                  [each["text"] for each in expected["choices"]])
 
+    def test_guesses_for_adapters_too(self):
+        adapter = repository / "tests" / "architectures" / "adapters" / "llama"
+        request = {"model": "french", "prompt": "w7 w9", "max_tokens": 40, "ignore_eos": True}
+        with Server(lamina, [talker], "--lora", f"french={adapter}") as alone:
+            expected = alone.post("/v1/completions", request)[2]["choices"]
+        with Server(lamina, [talker], "--lora", f"french={adapter}", "--draft", talker) as server:
+            self.assertEqual(server.post("/v1/completions", request)[2]["choices"], expected)
+            found = server.get("/metrics")[2].decode()
+            self.assertGreater(int(re.search(r'lamina_guessed_tokens_total{model="french"} (\d+)', found)[1]), 0)
+
     def test_tells_how_often_it_was_right(self):
         request = {"model": "talker", "prompt": "w7 w9", "max_tokens": 40, "ignore_eos": True}
         self.assertEqual(self.server.post("/v1/completions", request)[0], 200)
