@@ -1,8 +1,11 @@
 #include "call.hpp"
 
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,9 +28,38 @@ Messages &messages() {
     return *kept;
 }
 
+// All threads that are in a call.
+struct Calls {
+    std::mutex mutex;
+    std::condition_variable changed;
+    size_t count = 0;
+    std::optional<std::thread::id> ended_by;
+
+    [[nodiscard]] bool are_ended() const { return ended_by && *ended_by != std::this_thread::get_id(); }
+};
+Calls *&all_calls() {
+    static Calls *kept = new Calls; // never destroyed, as messages()
+    return kept;
+}
+
 thread_local int calls = 0; // of Python that wait on this thread; a callback may make another
 thread_local Clock::time_point looked;
 thread_local const Stop *stop = nullptr; // of the calls on this thread
+
+// `counts`: as one more call.
+void end_if_program_ends(bool counts) {
+    {
+        Calls &all = *all_calls();
+        const std::lock_guard lock(all.mutex);
+        if (!all.are_ended()) {
+            all.count += counts ? 1 : 0;
+            return;
+        }
+    }
+    const nb::gil_scoped_acquire locked;
+    PyErr_SetNone(PyExc_SystemExit);
+    throw nb::python_error();
+}
 
 void end_if_stopped() {
     if (stop == nullptr || !stop->is_set()) return;
@@ -39,6 +71,7 @@ void end_if_stopped() {
 // Looks for signals. A handler that throws, as that of Ctrl-C does, ends the call.
 void look() {
     if (calls == 0) return;
+    end_if_program_ends(false);
     end_if_stopped();
     if (Clock::now() - looked < between_looks) return;
     looked = Clock::now();
@@ -67,6 +100,33 @@ Unlocked::Unlocked() {
     looked = Clock::now();
 }
 Unlocked::~Unlocked() { --calls; }
+
+Call::Call() { end_if_program_ends(true); }
+
+Call::~Call() {
+    Calls &all = *all_calls();
+    const std::lock_guard lock(all.mutex);
+    if (all.count != 0) --all.count; // it is 0 in a process that was forked within a call
+    all.changed.notify_all();
+}
+
+void forget_calls() { all_calls() = new Calls; }
+
+void end_calls() {
+    Calls &all = *all_calls();
+    const nb::gil_scoped_release released;
+    std::unique_lock lock(all.mutex);
+    all.ended_by = std::this_thread::get_id();
+    while (all.count != 0) {
+        all.changed.wait_for(lock, between_looks);
+        lock.unlock();
+        {
+            const nb::gil_scoped_acquire locked;
+            if (PyErr_CheckSignals() != 0) throw nb::python_error(); // of Ctrl-C
+        }
+        lock.lock();
+    }
+}
 
 nb::object stoppable(const Stop &by, const nb::callable &work) {
     struct Now {

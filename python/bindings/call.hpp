@@ -28,6 +28,20 @@ class Unlocked {
     nb::gil_scoped_release released_;
 };
 
+// One of those that end_calls() ends: from before the interpreter lock is released until after it is taken again.
+// Raises SystemExit if the program is ending.
+class Call {
+  public:
+    Call();
+    ~Call();
+    Call(const Call &) = delete;
+    Call &operator=(const Call &) = delete;
+};
+// Before Python ends: SystemExit ends the calls of all other threads, and those that they make later. Returns when none
+// is left, since a thread that then waits for the interpreter lock takes the process down with it.
+void end_calls();
+void forget_calls(); // of the threads of the parent, in a process that was forked
+
 // Ends calls from another thread, within a step of their work: those that stoppable() makes with it.
 class Stop {
   public:
@@ -45,6 +59,7 @@ void log_messages();
 
 // Returns work(), done without the lock. Nothing in it may touch a Python object.
 template <class Work> auto unlocked(const Work &work) {
+    const Call counted;
     const auto call = [&] {
         const Unlocked now;
         return work();

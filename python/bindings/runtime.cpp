@@ -91,6 +91,8 @@ void add_runtime(nb::module_ &m) {
             return "<lamina.Graph of " + std::to_string(graph.layers.size()) + " layers>";
         });
 
+    m.def("end_calls", &end_calls, "Ends the calls of all other threads, and waits until none is left.");
+    m.def("forget_calls", &forget_calls, "After a fork: the threads that are in calls are the parent's.");
     nb::class_<Stop>(m, "Stop", "Ends calls from another thread.").def(nb::init<>()).def("set", &Stop::set);
     m.def("stoppable", &stoppable, nb::arg("stop"), nb::arg("work"));
     nb::class_<Model>(m, "Model").def_prop_ro("name", &Model::name).def_prop_ro("folder", &Model::folder);

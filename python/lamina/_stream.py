@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import contextvars
+import os
 import queue
 import threading
 from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Optional, TypeVar
@@ -12,6 +14,11 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Opti
 from . import _lamina
 
 Found = TypeVar("Found")
+
+# Python waits for its threads before it ends, and these for their calls: so calls are ended before that.
+getattr(threading, "_register_atexit", atexit.register)(_lamina.end_calls)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_lamina.forget_calls)
 Work = Callable[[Callable[[str], None]], object]
 
 

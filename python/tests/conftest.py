@@ -91,3 +91,13 @@ def fixture_model(tmp_path_factory):
         return folder
 
     return make
+
+
+@pytest.fixture(scope="module")
+def endless_folder(fixture_model):
+    """A model that writes for ever, or for minutes at least."""
+    return fixture_model(
+        "llama",
+        {"eos_token_id": None, "max_position_embeddings": 10**6},
+        {"chat_template.jinja": "{% for m in messages %}{{ m.content }} {% endfor %}"},
+    )

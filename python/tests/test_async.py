@@ -14,14 +14,8 @@ MANY = ["synchronization", "transformer", "vulkan", "pronunciation"] * 200
 
 
 @pytest.fixture(scope="module")
-def endless(fixture_model):
-    """It writes for ever, or for minutes at least."""
-    folder = fixture_model(
-        "llama",
-        {"eos_token_id": None, "max_position_embeddings": 10**6},
-        {"chat_template.jinja": "{% for m in messages %}{{ m.content }} {% endfor %}"},
-    )
-    return lamina.load(folder, "cpu")
+def endless(endless_folder):
+    return lamina.load(endless_folder, "cpu")
 
 
 FOREVER = {"max_length": 10**6}

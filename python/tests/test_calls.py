@@ -2,8 +2,11 @@
 
 import concurrent.futures
 import logging
+import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -157,3 +160,42 @@ raise SystemExit(3)
 """)
     out, errors = program.communicate(timeout=60)
     assert (out, errors, program.returncode) == ("V\n", "", 3)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "stream = model.stream('w9', **long); next(stream)",
+        "threading.Thread(target=lambda: model.generate('w9', stream=began, **long), daemon=True).start(); inside.wait()",
+        "threading.Thread(target=lambda: model.generate('w9', stream=began, **long)).start(); inside.wait()",
+    ],
+)
+def test_a_program_ends_although_a_thread_is_in_a_call(way, endless_folder):
+    program = f"""
+import threading, lamina
+model = lamina.load({str(endless_folder)!r}, device="cpu")
+inside = threading.Event()
+long = dict(max_length=10**6)
+def began(*_): inside.set()
+{way}
+print("ends")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+
+
+def test_a_process_that_was_forked_in_a_call_ends():
+    program = """
+import multiprocessing, lamina
+children = []
+def fork(*_):
+    if not children:
+        children.append(multiprocessing.get_context("fork").Process(target=print, args=("child",), daemon=True))
+        children[0].start()
+model = lamina.load(lamina.models / "g2p", device="cpu")
+model.generate("vulkan", stream=fork)
+children[0].join(60)
+print(children[0].exitcode)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "child\n0\n", "")
