@@ -99,6 +99,21 @@ TEST_CASE("bytes of an incomplete character are shown at the end") {
     CHECK(stream.finish().empty());
 }
 
+TEST_CASE("tokens that all end within characters are shown, after a while without those before") {
+    const Tokenizer tokenizer = Tokenizer::load(folder / "gpt2.json");
+    std::vector<int32_t> ids;
+    for (int i = 0; i < 20'000; ++i) { // the bytes F0 and 9F, which begin an emoji; with all before them, it takes minutes
+        ids.push_back(tokenizer.id("ð").value());
+        ids.push_back(tokenizer.id("Ł").value());
+    }
+    StreamDecoder stream(tokenizer);
+    std::string all;
+    for (const int32_t id : tokenizer.encode("日本").ids) ids.push_back(id);
+    for (const int32_t id : ids) all += stream.push(id);
+    CHECK(all.ends_with("日本"));
+    CHECK(all + stream.finish() == tokenizer.decode(ids));
+}
+
 TEST_CASE("offsets count characters or bytes") {
     const Tokenizer tokenizer = Tokenizer::load(folder / "bert.json");
     const Encoding characters = tokenizer.encode("é fox"),
