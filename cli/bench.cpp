@@ -210,13 +210,13 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
         .within(0.0, 600.0)
         .shows_default();
     add_workload_options(app, options->models.work);
-    app.option("--rounds", options->models.rounds, "N", "how often a model runs, after once that does not count")
+    app.option("--rounds", options->models.rounds, "N", "how often a model runs, after one run that does not count")
         .within(int64_t{1}, int64_t{1'000'000})
         .shows_default();
     app.option("--text", options->models.work.texts, "TEXT",
                "give a model this text, or audio file, instead; may be repeated");
     app.option("--perplexity", options->models.perplexity, "FILE",
-               "how well a model foresees this text, instead of how fast it is: exp of the mean surprise of its tokens")
+               "how well a model predicts this text, instead of how fast it is: exp of the mean surprise of its tokens")
         .not_empty();
     app.option("--window", options->models.window, "N",
                "with --perplexity: how many tokens are read at a time, without those before them")

@@ -156,7 +156,7 @@ int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &
 } // namespace
 
 Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app = lamina.command("chat", "Talk with a language model, by its own chat template.");
+    const Arguments app = lamina.command("chat", "Talk with a language model, using its own chat template.");
     app.footer("Each line on stdin is a message; the answer is printed as it comes.\n"
                "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
                "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"\n"

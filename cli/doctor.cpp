@@ -367,8 +367,8 @@ int doctor(const Arguments &app, const GlobalOptions &global, Output &output) {
 } // namespace
 
 Command add_doctor(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app =
-        lamina.command("doctor", "Report what a bug report needs to say about this machine, and what to do.");
+    const Arguments app = lamina.command(
+        "doctor", "Collect what a bug report needs about this machine, and say what to do about problems.");
     app.footer("The report names the system, its GPUs, Vulkan's loader and drivers, the devices, the plugins with "
                "their hashes and the caches, and runs a few conformance cases on every device, or on that of "
                "--device. What touches a driver runs in a process of its own, so that a crash is reported, too.\n"

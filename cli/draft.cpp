@@ -3,10 +3,10 @@
 namespace lamina::cli {
 
 void add_draft_option(const Arguments &app, std::filesystem::path &draft) {
-    app.option(
-           "--draft", draft, "MODEL",
-           "a smaller model with the same vocabulary guesses what a text goes on with that is written alone; several "
-           "tokens are then checked in one step, as long as that is faster")
+    app.option("--draft", draft, "MODEL",
+               "a smaller model with the same vocabulary guesses the next tokens of a text that is written alone; "
+               "several are "
+               "then checked in one step, as long as that is faster")
         .not_empty();
 }
 

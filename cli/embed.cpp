@@ -125,10 +125,11 @@ Command add_embed(const Arguments &lamina, const GlobalOptions &global) {
     auto options = std::make_shared<EmbedOptions>();
     app.positional("MODEL", options->model, "a model that turns texts into vectors").required();
     app.positional("FILE", options->texts,
-                   "a text on each line; of .jsonl and .ndjson, JSON with a field that has it; -: stdin")
+                   "one text a line; .jsonl and .ndjson: JSON with a field that holds it; -: stdin")
         .required();
     app.option("-o,--output", options->output, "FILE", "a .npy file for the vectors").required();
-    app.option("--field", options->field, "NAME", "lines are JSON, and this field has the text; of .jsonl: text")
+    app.option("--field", options->field, "NAME",
+               "lines are JSON, and this field holds the text; default for .jsonl: text")
         .not_empty();
     app.option("--prompt", options->prompt, "NAME",
                "the prompt of the model that is put before texts; default: document, if it has one of this name; '': "

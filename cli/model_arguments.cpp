@@ -107,19 +107,20 @@ void add_split_options(const Arguments &app, SessionArguments &session) {
                "the order of --device")
         .shows_default();
     app.option("--max-memory", session.max_memory, "SIZE,...",
-               "with --split auto: how much of each device's memory may be filled so, as in 6GiB,2GiB")
+               "with --split auto: how much of each device's memory may be used, as in 6GiB,2GiB")
         .separated_by(',');
 }
 
 void add_session_options(const Arguments &app, SessionArguments &session, const std::vector<std::string> &caches) {
     add_cache_option(app, session, caches);
-    app.choice("--precision", session.precision, {precision_names.begin(), precision_names.end()},
-               "how exact matrix products take activations: as floats, in 16 bits or in 8; fewer are faster where a "
-               "layer has kernels for them")
+    app.choice(
+           "--precision", session.precision, {precision_names.begin(), precision_names.end()},
+           "how exactly products represent activations: as floats, in 16 bits or in 8; fewer bits are faster where a "
+           "layer has kernels for them")
         .shows_default();
     app.option("--variant", session.variants, "LAYER=NAME", "use this variant of a layer; may be repeated");
     app.flag("--no-fusion", session.no_fusion,
-             "run every layer by itself; otherwise, one layer may replace several where it was proved and is faster");
+             "use no fusions: layers that replace several others where they are proved and faster");
     add_split_options(app, session);
 }
 

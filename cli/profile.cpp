@@ -166,7 +166,7 @@ Command add_profile(const Arguments &lamina, const GlobalOptions &global) {
     app.positional("TEXT", options->work.texts, "texts, or audio files; if there are none, a text is made up");
     add_workload_options(app, options->work);
     app.choice("--by", options->by, {"type", "layer", "dispatch"},
-               "what a line is about: a type of layers, a layer or a dispatch")
+               "what each line shows: a type of layer, a layer or a dispatch")
         .shows_default();
     app.option("--trace", options->trace, "FILE", "write every dispatch as a Chrome trace, for Perfetto").not_empty();
     add_session_options(app, options->session);

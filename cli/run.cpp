@@ -383,8 +383,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     add_lora_option(app, options->lora);
     add_draft_option(app, options->draft);
     add_session_options(app, options->session);
-    app.option("--language", options->language, "NAME",
-               "language of the speech, such as en; default: the model finds out")
+    app.option("--language", options->language, "NAME", "language of the speech, such as en; default: detected")
         .not_empty();
     app.option("--task", options->task, "NAME", "transcribe, or translate to English; default: transcribe").not_empty();
     app.flag("--truncate", options->truncate,
@@ -398,8 +397,8 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                "the prompt that is put before texts, such as query; default: the one of the model; '': none");
     app.option(
         "--image", options->images, "FILE",
-        "an image of the prompt, in the place that its mark says, or before it; may be repeated; for models that "
-        "see and write");
+        "an image for the prompt, put where the prompt has the model's mark, or before it; may be repeated; for models "
+        "that see and write");
     app.option("--labels", options->labels, "LABELS",
                "what images may show or texts be about, with commas between: 'a cat, a dog'; for models that compare "
                "images with texts, or say whether one text follows from another")

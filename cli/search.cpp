@@ -111,7 +111,7 @@ Command add_search(const Arguments &lamina, const GlobalOptions &global) {
     app.footer("lamina embed writes the vectors. Scores are cosines.\n"
                "Example: lamina search all-MiniLM-L6-v2 vectors.npy texts.jsonl \"Who plays?\"");
     auto options = std::make_shared<SearchOptions>();
-    app.positional("MODEL", options->model, "the model that the vectors are of").required();
+    app.positional("MODEL", options->model, "the model that made the vectors").required();
     app.positional("VECTORS", options->vectors, "a .npy file with a vector for each line, as lamina embed writes it")
         .required();
     app.positional("FILE", options->texts, "the lines, as lamina embed takes them").required();
@@ -119,7 +119,8 @@ Command add_search(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--top", options->top, "N", "how many lines to print, the nearest ones")
         .shows_default()
         .within(int64_t{1}, int64_t{1} << 20);
-    app.option("--field", options->field, "NAME", "lines are JSON, and this field has the text; of .jsonl: text")
+    app.option("--field", options->field, "NAME",
+               "lines are JSON, and this field holds the text; default for .jsonl: text")
         .not_empty();
     app.option("--prompt", options->prompt, "NAME",
                "the prompt of the model that is put before the query; default: query, if it has one of this name; '': "

@@ -207,10 +207,10 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
         output.print_json({{"url", server->url()}, {"models", names}});
     else
         output.print(server->url() + "\n");
-    output.note("serving " + joined(names) + "; Ctrl-C ends it after the requests that it has");
+    output.note("serving " + joined(names) + "; Ctrl-C ends it once its requests are answered");
 
     while (interrupted() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    output.note("ending: new requests are refused, those that are here are answered");
+    output.note("ending: new requests are refused, running ones are finished");
     server->finish();
     return 0;
 }
@@ -218,8 +218,8 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
 } // namespace
 
 Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
-    const Arguments app =
-        lamina.command("serve", "Answer HTTP requests, as OpenAI's API or the Open Inference Protocol has them.");
+    const Arguments app = lamina.command(
+        "serve", "Serve models over HTTP: the APIs of OpenAI and Anthropic, and the Open Inference Protocol.");
     app.footer("Prints the server's address, and ends on SIGTERM or Ctrl-C, when all requests that have begun are "
                "answered. docs/serving.md has examples of clients.\n"
                "Examples: lamina serve all-MiniLM-L6-v2\n"
@@ -254,7 +254,7 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--api-key-file", arguments->key_file, "FILE", "clients must send one of the keys in the file's lines")
         .not_empty();
     app.option("--admin-key", arguments->admin_keys, "KEY",
-               "who sends this key may also load and unload models; may be repeated. --admin-key-file hides it")
+               "clients with this key may also load and unload models; may be repeated. --admin-key-file hides it")
         .not_empty();
     app.option("--admin-key-file", arguments->admin_key_file, "FILE", "the same for the keys in the file's lines")
         .not_empty();

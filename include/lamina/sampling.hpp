@@ -60,7 +60,7 @@ inline constexpr std::array sampling_options{
     SamplingOption{"xtc_probability", &GenerateOptions::xtc_probability, 0, 1, false, true,
                    "how often the likeliest tokens are left out, so that a less likely one is drawn"},
     SamplingOption{"xtc_threshold", &GenerateOptions::xtc_threshold, 0, 1, false, true,
-                   "XTC: of the tokens with at least this probability, all but the last are left out"},
+                   "XTC: of the tokens with at least this probability, all but the least likely are left out"},
     // ---- What makes tokens less likely ----
     SamplingOption{"repetition_penalty", &GenerateOptions::repetition_penalty, 0.01, 100, false, false,
                    "above 1: make tokens that occurred before less likely"},
