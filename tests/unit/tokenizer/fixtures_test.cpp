@@ -102,7 +102,8 @@ TEST_CASE("bytes of an incomplete character are shown at the end") {
 TEST_CASE("tokens that all end within characters are shown, after a while without those before") {
     const Tokenizer tokenizer = Tokenizer::load(folder / "gpt2.json");
     std::vector<int32_t> ids;
-    for (int i = 0; i < 20'000; ++i) { // the bytes F0 and 9F, which begin an emoji; with all before them, it takes minutes
+    for (int i = 0; i < 20'000;
+         ++i) { // the bytes F0 and 9F, which begin an emoji; with all before them, it takes minutes
         ids.push_back(tokenizer.id("ð").value());
         ids.push_back(tokenizer.id("Ł").value());
     }
