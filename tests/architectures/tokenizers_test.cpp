@@ -92,7 +92,7 @@ TEST_CASE("tokenizers: a model with a tokenizer.model takes texts, and after con
     CHECK(tokenize(test::runtime().load(folder.path() / "converted"), {"the fox"}).ids == std::vector<Ids>{ids});
     model.write("tokenizer_config.json", R"({"tokenizer_class": "CamembertTokenizer"})");
     CHECK_THAT(refusal(),
-               contains("'CamembertTokenizer' is not supported for a SentencePiece model; supported: Llama"));
+               contains("'CamembertTokenizer' is not supported for a SentencePiece model; supported: Deberta"));
     model.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})");
     fs::resize_file(tokenizer, 1000);
     CHECK_THAT(refusal(), contains("tokenizer.model: not a SentencePiece model, or cut short"));
