@@ -93,6 +93,11 @@ std::vector<uint8_t> along(const std::vector<uint8_t> &from, size_t outer, size_
 Image resized(const Image &image, int64_t height, int64_t width, Filter filter, const Window &part) {
     const auto rows = static_cast<size_t>(image.height), columns = static_cast<size_t>(image.width),
                kept = static_cast<size_t>(part.width);
+    constexpr int64_t most = int64_t{1} << 27; // pixels between the two directions
+    if (image.height > most / std::max<int64_t>(part.width, 1))
+        throw Error(ErrorCode::input, "an image of " + std::to_string(image.width) + " x " +
+                                          std::to_string(image.height) + " pixels cannot become " +
+                                          std::to_string(part.width) + " pixels wide: cut it");
     const std::vector<uint8_t> narrowed =
         along(image.pixels, rows, columns, 3, taps_of(image.width, width, filter, part.left, part.width));
     return {part.width, part.height,

@@ -281,6 +281,9 @@ TEST_CASE("images: pixels that do not fit their size are refused") {
     CHECK(classify_images(session, {Image{1, 1, {9, 8, 7}}}).front().size() == 5);
     Image tall{1, 20000, std::vector<uint8_t>(60000, 5)};
     CHECK(classify_images(session, {tall}).front().size() == 5);
+    const int64_t height = int64_t{1} << 24; // as wide as the model's images, it would take gigabytes
+    Image tallest{1, height, std::vector<uint8_t>(static_cast<size_t>(3 * height))};
+    CHECK_THAT(message_of([&] { (void)classify_images(session, {tallest}); }), contains("an image of 1 x 16777216"));
 }
 
 TEST_CASE("images: a text's vector is read where the tokenizer ends texts, or the files are refused") {

@@ -55,7 +55,11 @@ Picture read(const File &file) {
 void refuse(const File &file, const std::string &why) { throw Error(ErrorCode::input, file.name + ": " + why); }
 
 void allocate(const File &file, Picture &picture, uint64_t width, uint64_t height, size_t channels) {
+    constexpr uint64_t longest = 1u << 20; // of a side; what is resized takes memory by each
     const auto most = static_cast<uint64_t>(file.most_pixels);
+    if (width > longest || height > longest)
+        refuse(file, "an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                         " pixels; expected sides of at most " + std::to_string(longest));
     if (width == 0 || height == 0 || width > most || height > most || width * height > most)
         refuse(file, "an image of " + std::to_string(width) + " x " + std::to_string(height) +
                          " pixels; expected at least one, and at most " + std::to_string(most) + " in all");
