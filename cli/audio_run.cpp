@@ -40,7 +40,7 @@ int AudioRun::lines(LineReader lines) {
 }
 
 void AudioRun::stream(const std::string &file) {
-    const Audio audio = read_audio(file, {.rate = format_.rate});
+    const Audio audio = read_audio(file, {.rate = format_.rate, .working = stop_if_interrupted});
     Pace pace;
     output_.print(file + "\t");
     options_.stream = [&](size_t, std::string_view piece) {
@@ -67,7 +67,8 @@ void AudioRun::transcribe_all(const std::vector<std::string> &files, const Unrea
         std::vector<Audio> audios;
         std::optional<Error> why;
         for (size_t samples = 0; samples < batch && first + audios.size() < files.size() && !why;) try {
-                audios.push_back(read_audio(files[first + audios.size()], {.rate = format_.rate}));
+                audios.push_back(
+                    read_audio(files[first + audios.size()], {.rate = format_.rate, .working = stop_if_interrupted}));
                 samples += audios.back().samples.size();
             } catch (const Error &e) {
                 if (e.code() != ErrorCode::input) throw; // no memory: that is not the file's fault

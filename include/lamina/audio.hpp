@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct Audio {
 
 struct ReadAudioOptions {
     int64_t rate = 0;            // samples per second of the result, as resampled() makes them; 0: those of the file
-    int64_t longest = 24 * 3600; // in seconds
+    int64_t longest = 24 * 3600; // in seconds; of files with more than 48,000 samples a second, in as many samples
+    std::function<void()> working = {}; // called again and again; what it throws ends the reading
 };
 
 // Reads WAV, FLAC, OGG, MP3 and the other formats of libsndfile. Several channels are averaged. Throws Error(input) for

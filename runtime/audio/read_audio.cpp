@@ -5,6 +5,7 @@
 #include "audio/sound_file.hpp"
 #include "base/own_files.hpp"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 
@@ -23,10 +24,14 @@ Audio read_audio(const std::filesystem::path &file, const ReadAudioOptions &opti
             out.rate = options.rate == 0 ? rate : options.rate;
             if (out.rate != rate) resampler.emplace(rate, out.rate);
         }
+        if (options.working) options.working();
         samples += static_cast<double>(more.size());
-        if (samples > static_cast<double>(rate) * static_cast<double>(options.longest)) // compressed silence is small
+        const int64_t counted = std::min<int64_t>(rate, 48'000);
+        if (samples >
+            static_cast<double>(counted) * static_cast<double>(options.longest)) // compressed silence is small
             throw Error(ErrorCode::input, file.string() + ": is longer than " + std::to_string(options.longest) +
-                                              " seconds: cut it into several files");
+                                              " seconds" + (counted < rate ? " of 48,000 samples" : "") +
+                                              ": cut it into several files");
         if (resampler)
             resampler->add(more, out.samples);
         else

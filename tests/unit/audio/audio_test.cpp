@@ -99,6 +99,12 @@ TEST_CASE("audio: a file is read at the rate that is wanted, and no further than
     CHECK(read_audio(file, {.rate = 44100, .longest = 3}).samples == tone.samples);
     CHECK_THAT(message_of([&] { (void)read_audio(file, {.longest = 2}); }),
                contains("tone.wav: is longer than 2 seconds: cut it"));
+    const auto high = folder.write("high.wav", wav({.rate = 96000}, std::vector<float>(100'000)));
+    CHECK(read_audio(high, {.rate = 16000, .longest = 3}).samples.size() > 16000);
+    CHECK_THAT(message_of([&] { (void)read_audio(high, {.longest = 2}); }), contains("2 seconds of 48,000 samples"));
+    CHECK_THAT(
+        message_of([&] { (void)read_audio(file, {.working = [] { throw Error(ErrorCode::usage, "enough"); }}); }),
+        contains("enough"));
     for (const ReadAudioOptions &wrong : {ReadAudioOptions{.rate = -1}, ReadAudioOptions{.longest = 0}})
         CHECK_THAT(message_of([&] { (void)read_audio(file, wrong); }), contains("at least one second"));
 
