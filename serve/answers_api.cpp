@@ -116,7 +116,6 @@ struct Api::Writing {
     size_t prompt_tokens = 0, choices = 1; // choices: answers to each prompt, which counts once
     bool usage = false;                    // as the last event
     std::map<std::string, std::string> headers;
-    std::array<std::shared_ptr<void>, 3> memory;
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
     bool thinks = false;             // answers begin within a thought
@@ -153,22 +152,36 @@ struct Api::Prompts {
     std::vector<std::vector<int32_t>> ids; // of the tokens of each
     bool thinks = false;                   // it has opened a thought, which the answer begins within
     size_t left_out = 0;                   // messages, for which there was no room
-    std::shared_ptr<const void> images{};  // which the session knows as long as this is there, and their memory
-    size_t image_bytes = 0;
+    std::shared_ptr<const void> images{};  // which the session knows as long as this is there
+    std::shared_ptr<void> memory{};        // of these
 };
 
 bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
 
-// Images take much memory as pixels.
+namespace {
+
+void expect_room(const Engine &engine, size_t tokens, const std::string &field) {
+    if (const auto longest = static_cast<size_t>(engine.room().length); tokens > longest)
+        throw Refusal(400,
+                      "request: /" + field + ": " + std::to_string(tokens) + " tokens; the maximum context length is " +
+                          std::to_string(longest) + " here (the server's --context)",
+                      field, "context_length_exceeded");
+}
+
+} // namespace
+
 ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &chat, const Request &request) {
     if (!engine.sees()) throw Refusal(400, "request: /messages: " + chat.model + " takes no images", "messages");
-    const auto turn = take(images_, 1, request);
     const std::vector<Image> images = read_images(chat.images);
     Session session = engine.session();
     const auto longest = shortens(chat) ? static_cast<size_t>(engine.room().length) : SIZE_MAX;
     try {
         return shortened_chat_prompt(engine.model(), session, chat.messages, images, longest,
-                                     static_cast<size_t>(chat.max_length.value_or(0)), chat.variables);
+                                     static_cast<size_t>(chat.max_length.value_or(0)), chat.variables,
+                                     [&](size_t tokens) {
+                                         expect_room(engine, tokens, "messages");
+                                         expect_time(request);
+                                     });
     } catch (const Error &why) {
         if (why.code() != ErrorCode::input) throw;
         throw Refusal(400, std::string("request: /messages: ") + why.what(), "messages");
@@ -176,13 +189,26 @@ ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &c
 }
 
 Api::Prompts Api::prompts_of(const Call &call, const AnswerRequest &chat) {
-    const Engine &engine = engine_that_writes(call, chat.model);
+    const Engine &engine = engine_that_writes(call, chat.model); // which may have to be loaded first
+    if (chat.images.empty())
+        return with_texts(call.request, [&] { return prompts_in(engine, chat, text_of(engine, chat)); });
+    const auto turn = take(images_, 1, call.request); // as pixels they take much memory
+    ShortenedChat found = chat_with_images(engine, chat, call.request);
+    auto memory = take(image_memory_, found.image_bytes, call.request);
+    Prompts out = prompts_in(engine, chat, std::move(found));
+    out.memory = std::move(memory);
+    return out;
+}
+
+ShortenedChat Api::text_of(const Engine &engine, const AnswerRequest &chat) const {
     const Model &model = engine.model();
-    ShortenedChat found = !chat.images.empty() ? chat_with_images(engine, chat, call.request)
-                          : shortens(chat)
-                              ? shortened_chat_prompt(model, chat.messages, static_cast<size_t>(engine.room().length),
-                                                      static_cast<size_t>(chat.max_length.value_or(0)), chat.variables)
-                              : ShortenedChat{.prompt = chat_prompt(model, chat.messages, chat.variables), .ids = {}};
+    if (!shortens(chat)) return {.prompt = chat_prompt(model, chat.messages, chat.variables), .ids = {}};
+    return shortened_chat_prompt(model, chat.messages, static_cast<size_t>(engine.room().length),
+                                 static_cast<size_t>(chat.max_length.value_or(0)), chat.variables);
+}
+
+Api::Prompts Api::prompts_in(const Engine &engine, const AnswerRequest &chat, ShortenedChat found) {
+    const Model &model = engine.model();
     bool thinks = opens_thought(found.prompt);
     if (thinks && chat.grammar) { // which is for what follows the thought
         const std::string end = "\n" + std::string(think_end) + "\n\n";
@@ -196,7 +222,7 @@ Api::Prompts Api::prompts_of(const Call &call, const AnswerRequest &chat) {
         thinks = false;
     }
     if (found.ids.empty()) found.ids = ids_in(model, {found.prompt}, "messages", false).front();
-    return {{std::move(found.ids)}, thinks, found.left_out, std::move(found.images), found.image_bytes};
+    return {{std::move(found.ids)}, thinks, found.left_out, std::move(found.images)};
 }
 
 Engine &Api::engine_that_writes(const Call &call, const std::string &model) {
@@ -220,20 +246,18 @@ Response Api::completions(const Call &call) {
 
 Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request, chat_request);
-    return write(call, request, with_texts(call.request, [&] { return prompts_of(call, request); }), openai_form(true));
+    return write(call, request, prompts_of(call, request), openai_form(true));
 }
 
 Response Api::responses(const Call &call) {
     ResponseRequest request = parsed(call.request, response_request);
     request.repeated["truncation"] = shortens(request.answer) ? "auto" : "disabled";
-    return write(call, request.answer, with_texts(call.request, [&] { return prompts_of(call, request.answer); }),
-                 response_form(request.repeated));
+    return write(call, request.answer, prompts_of(call, request.answer), response_form(request.repeated));
 }
 
 Response Api::messages(const Call &call) {
     const AnswerRequest request = parsed(call.request, message_request);
-    return write(call, request, with_texts(call.request, [&] { return prompts_of(call, request); }),
-                 message_form(request.stop));
+    return write(call, request, prompts_of(call, request), message_form(request.stop));
 }
 
 Response Api::count_tokens(const Call &call) {
@@ -263,12 +287,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
         options.skip_special_tokens = false; // they may be around calls
     }
     for (const std::vector<int32_t> &prompt : prompts)
-        if (const auto longest = static_cast<size_t>(engine.room().length); prompt.size() > longest)
-            throw Refusal(400,
-                          "request: " + std::to_string(prompt.size()) + " tokens; " + request.model +
-                              "'s maximum context length is " + std::to_string(longest) +
-                              " here (the server's --context)",
-                          form.chat ? "messages" : "prompt", "context_length_exceeded");
+        expect_room(engine, prompt.size(), form.chat ? "messages" : "prompt");
     const auto writing = std::make_shared<Writing>();
     if (request.tools) writing->tools = engine.tool_format();
     writing->thinks = given.thinks;
@@ -288,7 +307,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
                           std::to_string(writing->prompt_tokens) +
                           " tokens together would take too much memory; ask for fewer at once",
                       "n");
-    size_t memory = given.image_bytes;
+    size_t memory = 0;
     if (options.likeliest) {
         const auto longest = static_cast<size_t>(engine.room().length);
         const size_t tokens =
@@ -303,13 +322,17 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
                           "logprobs");
         memory += scores;
     }
-    writing->memory = {take(request_memory_, own, call.request), take(answer_memory_, memory, call.request),
-                       take(grammar_memory_, options.grammar ? options.grammar->bytes() : 0, call.request)};
+    using Memory = std::array<std::shared_ptr<void>, 4>;
+    auto grammar = take(grammar_memory_, options.grammar ? options.grammar->bytes() : 0, call.request);
     reading.reset();
+    auto scores = take(answer_memory_, memory, call.request);
+    const auto held = std::make_shared<Memory>(
+        Memory{given.memory, std::move(grammar), std::move(scores), take(request_memory_, own, call.request)});
     for (const std::vector<int32_t> &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
             const auto &answer = writing->answers.emplace_back(std::make_shared<Answer>());
             answer->owner = call.owner;
+            answer->memory = held;
             answer->prompt = prompt;
             answer->options = options;
             engine.submit(answer);

@@ -324,14 +324,12 @@ void Api::expect_client(Work &work, const std::function<bool()> &left) const {
 }
 
 std::shared_ptr<void> Api::take(Budget &budget, size_t amount, const Request &request) const {
-    bool late = false;
-    const auto given_up = [&, until = Clock::now() + options_.longest] {
-        late = Clock::now() >= until;
-        return late || request.left();
-    };
-    if (std::shared_ptr<void> out = budget.take(amount, given_up)) return out;
-    if (late) throw too_late();
-    throw Refusal(499, "the client has closed the connection"); // nobody reads this
+    return budget.take(amount, [&] { expect_time(request); });
+}
+
+void Api::expect_time(const Request &request) const {
+    if (Clock::now() >= request.arrived + options_.longest) throw too_late();
+    if (request.left()) throw Refusal(499, "the client has closed the connection"); // nobody reads this
 }
 
 void Api::await(Work &work, const Request &request) const {

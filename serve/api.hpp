@@ -146,6 +146,8 @@ class Api {
     struct Prompts;
     [[nodiscard]] bool shortens(const AnswerRequest &chat) const;
     [[nodiscard]] Prompts prompts_of(const Call &call, const AnswerRequest &chat);
+    [[nodiscard]] Prompts prompts_in(const Engine &engine, const AnswerRequest &chat, ShortenedChat found);
+    [[nodiscard]] ShortenedChat text_of(const Engine &engine, const AnswerRequest &chat) const;
     [[nodiscard]] ShortenedChat chat_with_images(const Engine &engine, const AnswerRequest &chat,
                                                  const Request &request);
     [[nodiscard]] Response write(const Call &call, const AnswerRequest &request, const Prompts &prompts,
@@ -203,9 +205,11 @@ class Api {
     // ---- Waiting for an engine, while looking whether the client is still there ----
     [[nodiscard]] Work::Clock::time_point soon(const Work &work) const; // when to look next
     [[nodiscard]] Refusal too_late() const;
-    // Waits until there is so much. Throws Refusal if the client has left or time is up, as the next two do.
+    // Throws Refusal if the client has left or time is up, as all of these do.
+    void expect_time(const Request &request) const;
+    // Waits until there is so much.
     [[nodiscard]] std::shared_ptr<void> take(Budget &budget, size_t amount, const Request &request) const;
-    // Throws Refusal if the client has left or time is up. The work is left then, too.
+    // The work is left then, too.
     void expect_client(Work &work, const std::function<bool()> &left) const;
     // Returns when the work is done. Throws what the engine threw, and what expect_client() throws.
     void await(Work &work, const Request &request) const;
@@ -219,11 +223,11 @@ class Api {
     Gate gate_{options_.most};
     Budget json_memory_{size_t{256} << 20},
         text_memory_{size_t{256} << 20}; // bytes; the largest request takes nearly all
-    // Bytes, of answers that are not written yet: what each has of the request; how likely its tokens were, and its
-    // images; its grammar; the audio that it is of.
+    // Bytes, of answers that are not written yet: what each has of the request; how likely its tokens were; its
+    // grammar; its images; the audio that it is of.
     static constexpr size_t most_answer_memory = size_t{256} << 20;
-    Budget request_memory_{most_answer_memory}, answer_memory_{most_answer_memory};
-    Budget grammar_memory_{most_answer_memory}, audio_memory_{most_answer_memory};
+    Budget request_memory_{most_answer_memory}, answer_memory_{most_answer_memory}, grammar_memory_{most_answer_memory};
+    Budget image_memory_{4 * most_answer_memory}, audio_memory_{4 * most_answer_memory};
     // Requests whose grammars, images and audio are read: only then it is known what memory these take.
     Budget grammars_{2}, images_{1}, audio_{1};
     std::optional<RequestLog> log_;

@@ -20,38 +20,62 @@ class Budget {
     Budget &operator=(const Budget &) = delete;
     ~Budget() = default;
 
-    // First come, first served; but who needs much, more than an eighth, lets those pass who need little. More than
-    // there is at all is had alone. Had for as long as a copy of the result exists. Null if `given_up`, which is asked
-    // at least ten times a second, says so first.
-    [[nodiscard]] std::shared_ptr<void> take(
-        size_t amount, const std::function<bool()> &given_up = [] { return false; }) {
+    // First come, first served, among those that need little, an eighth at most, and among the others. These have three
+    // quarters at most together, so the former are not kept out; one that needs more than that has it beside no other
+    // of them. Who needs nothing does not wait. Had for as long as a copy of the result exists. `waiting` is called at
+    // least ten times a second meanwhile; what it throws ends that.
+    [[nodiscard]] std::shared_ptr<void> take(size_t amount, const std::function<void()> &waiting) {
+        const auto out = std::make_shared<Share>(*this);
+        if (amount == 0) return out;
+        const size_t kind = amount > most_ / 8 ? 1 : 0, limit = kind == 1 ? most_of_large() : most_;
+        amount = std::min(amount, limit);
+        const auto fits = [&] { return taken_[kind] + amount <= limit && taken_[0] + taken_[1] + amount <= most_; };
         std::unique_lock lock(mutex_);
-        Queue &queue = queues_.at(amount > most_ / 8 ? 1 : 0);
-        const auto place = queue.insert(queue.end(), amount);
-        while (place != queue.begin() || !(taken_ == 0 || amount <= most_ - std::min(taken_, most_))) {
+        const Place place(queues_.at(kind));
+        while (!place.is_first() || !fits()) {
             changed_.wait_for(lock, std::chrono::milliseconds(100));
-            if (!given_up()) continue;
-            queue.erase(place);
-            changed_.notify_all();
-            return nullptr;
+            waiting();
         }
-        queue.erase(place);
-        taken_ += amount;
+        taken_.at(kind) += amount;
+        out->kind = kind, out->amount = amount;
         changed_.notify_all();
-        return {this, [this, amount](void *) {
-                    const std::scoped_lock giving_back(mutex_);
-                    taken_ -= amount;
-                    changed_.notify_all();
-                }};
+        return out;
     }
 
   private:
+    using Queue = std::list<int>;
+    class Place { // at the end of a queue
+      public:
+        explicit Place(Queue &queue) : queue_(queue), at_(queue.insert(queue.end(), 0)) {}
+        Place(const Place &) = delete;
+        Place &operator=(const Place &) = delete;
+        ~Place() { queue_.erase(at_); }
+        [[nodiscard]] bool is_first() const { return at_ == queue_.begin(); }
+
+      private:
+        Queue &queue_;
+        Queue::iterator at_;
+    };
+    struct Share {
+        explicit Share(Budget &of) : budget(of) {}
+        Share(const Share &) = delete;
+        Share &operator=(const Share &) = delete;
+        ~Share() {
+            if (amount == 0) return;
+            const std::scoped_lock lock(budget.mutex_);
+            budget.taken_.at(kind) -= amount;
+            budget.changed_.notify_all();
+        }
+        Budget &budget;
+        size_t kind = 0, amount = 0;
+    };
+    [[nodiscard]] size_t most_of_large() const { return most_ - most_ / 4; }
+
     const size_t most_;
     std::mutex mutex_; // guards all below
     std::condition_variable changed_;
-    using Queue = std::list<size_t>; // amounts
-    std::array<Queue, 2> queues_;    // of those who need little, and of others
-    size_t taken_ = 0;
+    std::array<Queue, 2> queues_;   // of those who need little, and of others
+    std::array<size_t, 2> taken_{}; // by them
 };
 
 } // namespace lamina::serve

@@ -20,6 +20,7 @@ struct Request {
     std::string address{}; // of the client, or its network
     std::map<std::string, std::string, std::less<>> query{};
     std::function<bool()> left = [] { return false; }; // whether the client has closed the connection
+    std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
 
     // The value, or "".
     [[nodiscard]] std::string header(std::string_view name) const {

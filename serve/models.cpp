@@ -87,7 +87,8 @@ Models::Entry &Models::entry_called(std::string_view name) const {
         names.push_back(each.model.name);
         std::ranges::copy(each.model.aliases, std::back_inserter(names));
     }
-    throw Refusal(404, "there is no model '" + std::string(name) + "'" + instead_of(name, names), "model", "model_not_found");
+    throw Refusal(404, "there is no model '" + std::string(name) + "'" + instead_of(name, names), "model",
+                  "model_not_found");
 }
 
 const std::string &Models::name_of(std::string_view alias) const { return entry_called(alias).model.name; }

@@ -72,12 +72,13 @@ void read_field(const FormField &field, TranscriptionRequest &out) {
 }
 
 // At the model's rate, at which its length bounds its memory. Messages name the file as the client does.
-Audio read_upload(const TranscriptionRequest &request, const Model &model) {
+Audio read_upload(const TranscriptionRequest &request, const Model &model, const std::function<void()> &working) {
     constexpr int64_t longest_audio = 3 * 3600;                     // seconds
     const MemoryFile file(std::as_bytes(std::span(request.audio))); // audio is read from files
     const std::string path = file.path().string();
     try {
-        return read_audio(file.path(), {.rate = inspect(model).audio()->rate, .longest = longest_audio});
+        return read_audio(file.path(),
+                          {.rate = inspect(model).audio()->rate, .longest = longest_audio, .working = working});
     } catch (const Error &why) {
         const std::string name = request.file.empty() ? "the file" : request.file;
         throw Error(why.code(), "request: /file: " + replaced(why.what(), path, name));
@@ -126,10 +127,11 @@ Response Api::transcriptions(const Call &call) {
     const auto work = std::make_shared<Transcription>();
     work->owner = call.owner;
     auto turn = take(audio_, 1, call.request);
-    work->windows = audio_windows(engine.model(), read_upload(request, engine.model()));
+    work->windows = audio_windows(
+        engine.model(), read_upload(request, engine.model(), [&] { expect_client(*work, call.request.left); }));
     size_t samples = 0;
     for (const Audio &window : work->windows) samples += window.samples.size();
-    const auto memory = take(audio_memory_, samples * sizeof(float), call.request);
+    work->memory = take(audio_memory_, samples * sizeof(float), call.request);
     turn.reset();
     work->options = request.options;
     engine.submit(work);

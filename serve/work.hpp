@@ -55,7 +55,8 @@ class Work {
     void end(std::exception_ptr why = nullptr);
 
     const Clock::time_point asked = Clock::now();
-    Owner owner; // who takes turns
+    Owner owner;                  // who takes turns
+    std::shared_ptr<void> memory; // that it may have, until nobody has it any more
 
   private:
     mutable std::mutex mutex_; // guards all below

@@ -76,11 +76,14 @@ struct ImageOptions {
 
 // As shortened_chat_prompt() of texts.hpp. The images are those of all messages, in their order: ChatMessage::images of
 // each, or the parts {"type": "image"} in the variable "messages". Those of messages that are left out are left out,
-// too.
+// too. `before`: called before each image, or tile of one, is computed, with the tokens of the prompt; what it throws
+// ends that.
+using BeforeImage = std::function<void(size_t tokens)>;
 [[nodiscard]] ShortenedChat shortened_chat_prompt(const Model &model, Session &session,
                                                   const std::vector<ChatMessage> &messages,
                                                   const std::vector<Image> &images, size_t longest, size_t answer,
-                                                  const std::map<std::string, std::string> &variables = {});
+                                                  const std::map<std::string, std::string> &variables = {},
+                                                  const BeforeImage &before = {});
 
 // What the model's graph takes for these images, for Session::run(); of a model that takes images of any size, for one.
 [[nodiscard]] GraphRun image_inputs(const Model &model, const std::vector<Image> &images);

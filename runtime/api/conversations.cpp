@@ -148,11 +148,11 @@ ShortenedChat shortened_chat_prompt(const Model &model, const std::vector<ChatMe
 
 ShortenedChat shortened_chat_prompt(const Model &model, Session &session, const std::vector<ChatMessage> &messages,
                                     const std::vector<Image> &images, size_t longest, size_t answer,
-                                    const std::map<std::string, std::string> &variables) {
+                                    const std::map<std::string, std::string> &variables, const BeforeImage &before) {
     Part part = shortened(model, messages, images, longest, answer, variables);
     detail::SessionState &state = detail::Access::state(session);
     generation::expect_ids(*state.model, *state.runtime->plugins, part.tokens.ids); // before they are seen
-    api::see(state, part.tokens, part.images);
+    api::see(state, part.tokens, part.images, before);
     ShortenedChat out{std::move(part.prompt), part.last - part.first, std::move(part.tokens.ids)};
     for (const auto &image : part.tokens.images)
         out.image_bytes += image->given.bytes().size() + image->rows.bytes().size();

@@ -117,8 +117,9 @@ ImagePrompt with_places(const model::Model &model, const std::string &prompt, st
     return out;
 }
 
-void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images) {
+void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images, const BeforeImage &before) {
     const auto put = [&](const Image &part) {
+        if (before) before(prompt.ids.size());
         const size_t place = prompt.places[prompt.images.size()];
         const auto &image = prompt.images.emplace_back(seen(session, part));
         const auto begin = prompt.ids.begin() + static_cast<std::ptrdiff_t>(place);

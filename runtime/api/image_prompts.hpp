@@ -25,7 +25,7 @@ struct ImagePrompt {
                                       std::span<const Image> images, bool special);
 
 // Puts the tokens of these images into their places. They are computed unless the session has seen them; it must not be
-// in use by this thread.
-void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images);
+// in use by this thread. `before`: called before each image, or tile; what it throws ends that.
+void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Image> images, const BeforeImage &before);
 
 } // namespace lamina::api

@@ -75,7 +75,7 @@ std::vector<int32_t> image_prompt_ids(Session &session, const std::string &promp
     detail::SessionState &state = detail::Access::state(session);
     api::ImagePrompt out = api::with_places(*state.model, prompt, images, special);
     generation::expect_ids(*state.model, *state.runtime->plugins, out.ids);
-    api::see(state, out, images);
+    api::see(state, out, images, {});
     return std::move(out.ids);
 }
 

@@ -49,7 +49,7 @@ class TokenSet {
 // A grammar and a vocabulary. What is found for one text serves all others, also in other threads.
 class Constraint {
   public:
-    static constexpr size_t most_bytes = 8u << 20; // of the automaton, and of the sets
+    static constexpr size_t most_bytes = 4u << 20; // of the automaton, and of the sets
 
     // `first`: the bytes of tokens at the beginning of a text, where they differ from `rest`.
     Constraint(std::shared_ptr<const Network> network, std::shared_ptr<const TokenTrie> first,

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 import zlib
 
-from server import lamina_json, repository, server_of, talking
+from server import Server, lamina_json, repository, server_of, talking
 
 lamina = sys.argv.pop(1)
 folder = tempfile.TemporaryDirectory()
@@ -31,6 +31,24 @@ def seeing(to, model="llava", words="talking"):
 def part(file):
     data = base64.b64encode((files / file).read_bytes()).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/{file.split('.')[-1]};base64,{data}"}}
+
+
+def png(width, height, rows, before=b""):
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"".join([b"\x89PNG\r\n\x1a\n", chunk(b"IHDR", header), before, chunk(b"IDAT", zlib.compress(rows)),
+                     chunk(b"IEND", b"")])
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def part_of(image):
+    return {"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(image).decode()}}
+
+
+def tall(pixels):
+    return part_of(png(1, pixels, b"\0abc" * pixels))
 
 
 def messages_of(conversation):
@@ -105,12 +123,14 @@ class Images(unittest.TestCase):
             self.assertEqual(body["choices"][0]["message"]["content"].split(),
                              [f"w{i}" for i in conversation["answer"] if i not in (0, 1, 2, 50)])
             self.assertEqual(body["usage"]["prompt_tokens"], len(conversation["ids"]))
-        rows = zlib.compress(b"\0abc" * 201)
-        chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 201, 8, 2, 0, 0, 0)) + chunk(
-            b"IDAT", rows) + chunk(b"IEND", b"")
-        url = "data:image/png;base64," + base64.b64encode(png).decode()
-        self.refused([{"type": "image_url", "image_url": {"url": url}}], ["1 x 201 pixels", "at most 200 times"], "qwen")
+        self.refused([tall(201)], ["1 x 201 pixels", "at most 200 times"], "qwen")
+
+    def test_that_are_too_much_for_a_prompt_are_not_computed(self):
+        self.refused([tall(2_000_000)], ["1 x 2000000 pixels", "sides of at most 1048576"])
+        with Server(lamina, [self.model], "--context", "30") as server:
+            status, _, body = server.post("/v1/chat/completions", {
+                "model": "llava", "messages": [{"role": "user", "content": [part("photo.png")] * 4}]})
+            self.assertEqual([status, body["error"]["code"]], [400, "context_length_exceeded"], body)
 
     def refused(self, content, words, model="llava", field="messages"):
         status, _, body = self.ask([{"role": "user", "content": content}], model)
@@ -136,14 +156,8 @@ class Images(unittest.TestCase):
         self.assertEqual(status, 400, body)
 
     def test_texts_of_a_png_take_no_memory(self):
-        def chunk(kind, data):
-            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
         texts = chunk(b"zTXt", b"k\0\0" + zlib.compress(b"a" * 7_000_000, 9)) * 300 # 2 GB
-        png = b"".join([b"\x89PNG\r\n\x1a\n", chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)), texts,
-                        chunk(b"IDAT", zlib.compress(bytes(4))), chunk(b"IEND", b"")])
-        url = "data:image/png;base64," + base64.b64encode(png).decode()
-        content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "w3"}]
+        content = [part_of(png(1, 1, bytes(4), texts)), {"type": "text", "text": "w3"}]
         status, _, body = self.ask([{"role": "user", "content": content}])
         self.assertEqual(status, 200, body)
         memory = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text().split("VmHWM:")[1].split()[0]

@@ -4,7 +4,9 @@
 #include "serve/budget.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -26,7 +28,7 @@ Had had(size_t most, const std::vector<size_t> &amounts) {
     threads.reserve(amounts.size());
     for (const size_t amount : amounts)
         threads.emplace_back([&, amount] {
-            const auto mine = budget.take(amount);
+            const auto mine = budget.take(amount, [] {});
             const auto change = [&](bool more) {
                 const std::scoped_lock lock(mutex);
                 out.now = more ? out.now + amount : out.now - amount;
@@ -45,29 +47,34 @@ Had had(size_t most, const std::vector<size_t> &amounts) {
 } // namespace
 
 TEST_CASE("no more is had at a time than there is, by as many as it is enough for") {
-    const Had found = had(100, std::vector<size_t>(16, 40));
-    CHECK(found.most == 80);
-    CHECK(found.now == 0);
+    const Had little = had(100, std::vector<size_t>(40, 10));
+    CHECK(little.most == 100);
+    CHECK(little.now == 0);
+    CHECK(had(100, std::vector<size_t>(16, 30)).most == 60); // of three quarters
 }
 
-TEST_CASE("who needs little does not wait for those who need much, and nobody waits who has given up") {
-    const auto impatient = [] { return true; };
+TEST_CASE("who needs little does not wait for those who need much, who needs nothing for nobody") {
+    const auto impatient = [] { throw std::runtime_error("given up"); };
     Budget budget(80);
-    auto most = budget.take(75);
-    CHECK(budget.take(5) != nullptr);
-    CHECK(budget.take(6, impatient) == nullptr);
-    CHECK(budget.take(11, impatient) == nullptr);
+    auto most = budget.take(1000, impatient), rest = budget.take(10, impatient); // three quarters, half of the others
+    std::atomic<bool> waits = false;
     std::shared_ptr<void> large;
-    std::thread waits([&] { large = budget.take(71); });
-    for (int i = 0; i < 20; ++i) CHECK(budget.take(5) != nullptr);
+    std::thread other([&] { large = budget.take(60, [&] { waits = true; }); });
+    while (!waits) std::this_thread::yield();
+    for (int i = 0; i < 3; ++i) CHECK(budget.take(10, impatient) != nullptr);
+    const auto last = budget.take(10, impatient);
+    CHECK_THROWS(budget.take(1, impatient));
+    CHECK(budget.take(0, impatient) != nullptr);
+    CHECK_THROWS(budget.take(11, impatient)); // behind the other one
     most.reset();
-    waits.join();
+    other.join();
     CHECK(large != nullptr);
-    CHECK(budget.take(11, impatient) == nullptr);
-    CHECK(budget.take(9) != nullptr);
+    rest.reset();
+    CHECK(budget.take(10, impatient) != nullptr);
+    CHECK_THROWS(budget.take(11, impatient));
 }
 
-TEST_CASE("more than there is at all is had alone") {
+TEST_CASE("one that needs more than there is has it beside no other large one") {
     const Had found = had(100, {500, 30, 300, 30, 101, 30});
     CHECK(found.most == 500);
     CHECK(had(100, {500, 300, 101}).most_at_once == 1);
