@@ -13,11 +13,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 struct lamina_model {
@@ -70,17 +72,30 @@ template <class Value> Value *copied(std::span<const Value> values) {
 char *copied(const std::string &text) { return copied(std::span<const char>(text.c_str(), text.size() + 1)); }
 
 struct Notice {
-    std::recursive_mutex mutex; // the function may call Lamina, which may notify
+    std::mutex mutex;
     lamina_notice *function = nullptr;
     void *user = nullptr;
+    std::deque<std::string> lines; // that are still to be told, by the thread that does
+    bool is_telling = false;
 } notice;
 
+// The mutex is not held while the function runs, which may call Lamina and wait for threads that notify.
 void notify(const std::string &line) {
-    const std::scoped_lock lock(notice.mutex);
-    if (notice.function != nullptr)
-        notice.function(notice.user, line.c_str());
-    else
-        std::fprintf(stderr, "lamina: %s\n", line.c_str());
+    std::unique_lock lock(notice.mutex);
+    notice.lines.push_back(line);
+    if (std::exchange(notice.is_telling, true)) return;
+    while (!notice.lines.empty()) {
+        const std::string next = std::move(notice.lines.front());
+        notice.lines.pop_front();
+        const auto [function, user] = std::pair(notice.function, notice.user);
+        lock.unlock();
+        if (function != nullptr)
+            function(user, next.c_str());
+        else
+            std::fprintf(stderr, "lamina: %s\n", next.c_str());
+        lock.lock();
+    }
+    notice.is_telling = false;
 }
 
 struct Stopped {}; // by the caller's function
