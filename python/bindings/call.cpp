@@ -117,7 +117,7 @@ void end_calls() {
     const nb::gil_scoped_release released;
     std::unique_lock lock(all.mutex);
     all.ended_by = std::this_thread::get_id();
-    while (all.count != 0) {
+    for (const auto until = Clock::now() + std::chrono::seconds(10); all.count != 0 && Clock::now() < until;) {
         all.changed.wait_for(lock, between_looks);
         lock.unlock();
         {

@@ -38,7 +38,8 @@ class Call {
     Call &operator=(const Call &) = delete;
 };
 // Before Python ends: SystemExit ends the calls of all other threads, and those that they make later. Returns when none
-// is left, since a thread that then waits for the interpreter lock takes the process down with it.
+// is left, since a thread that then waits for the interpreter lock takes the process down with it; or after ten
+// seconds, since a callback may wait for ever.
 void end_calls();
 void forget_calls(); // of the threads of the parent, in a process that was forked
 

@@ -9,14 +9,23 @@ import contextvars
 import os
 import queue
 import threading
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Optional, TypeVar
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Optional, Set, TypeVar
 
 from . import _lamina
 
 Found = TypeVar("Found")
 
-# Python waits for its threads before it ends, and these for their calls: so calls are ended before that.
-getattr(threading, "_register_atexit", atexit.register)(_lamina.end_calls)
+_stops: Set[_lamina.Stop] = set()  # of the threads of `pieces`, which nobody waits for when the program ends
+
+
+def _stop_all() -> None:
+    for stop in list(_stops):
+        stop.set()
+
+
+# Python waits for its threads before it ends, daemons excepted: their calls are ended then.
+getattr(threading, "_register_atexit", atexit.register)(_stop_all)
+atexit.register(_lamina.end_calls)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_lamina.forget_calls)
 Work = Callable[[Callable[[str], None]], object]
@@ -36,6 +45,7 @@ def pieces(work: Work, stop: _lamina.Stop) -> Iterator[str]:
                 given.put(("error", error))
 
     thread = threading.Thread(target=run, name="lamina stream")
+    _stops.add(stop)
     thread.start()
     try:
         while True:
@@ -49,6 +59,7 @@ def pieces(work: Work, stop: _lamina.Stop) -> Iterator[str]:
         left.set()
         stop.set()
         thread.join()
+        _stops.discard(stop)
 
 
 class Thread:

@@ -167,7 +167,6 @@ raise SystemExit(3)
     [
         "stream = model.stream('w9', **long); next(stream)",
         "threading.Thread(target=lambda: model.generate('w9', stream=began, **long), daemon=True).start(); inside.wait()",
-        "threading.Thread(target=lambda: model.generate('w9', stream=began, **long)).start(); inside.wait()",
     ],
 )
 def test_a_program_ends_although_a_thread_is_in_a_call(way, endless_folder):
@@ -182,6 +181,18 @@ print("ends")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+
+
+def test_a_program_waits_for_threads_that_are_no_daemons():
+    program = """
+import threading, lamina
+model = lamina.load(lamina.models / "g2p", device="cpu")
+words = ["synchronization", "vulkan"] * 50
+for _ in range(2):
+    threading.Thread(target=lambda: print(len(model.generate(words)))).start()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "100\n100\n", "")
 
 
 def test_a_process_that_was_forked_in_a_call_ends():
