@@ -40,8 +40,9 @@ class ChatTemplate {
     // Throws Error(input), with line and column, for syntax that is wrong or not supported. Messages begin with `name`.
     [[nodiscard]] static ChatTemplate parse(std::string_view text, std::string name = "chat template");
 
-    // Renders the template as the Python package transformers does. Throws Error(input) if the template rejects the
-    // conversation, uses an unsupported feature, or exceeds the limits on time and memory.
+    // Renders the template as the Python package transformers does. A template that knows a content only as a list of
+    // parts, {"type": "text", "text": "..."}, and would lose a string, gets strings as such lists. Throws Error(input)
+    // if the template rejects the conversation, uses an unsupported feature, or exceeds the limits on time and memory.
     [[nodiscard]] std::string render(const std::vector<ChatMessage> &messages, const ChatOptions &options = {}) const;
 
     struct Parts;

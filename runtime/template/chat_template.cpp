@@ -6,11 +6,15 @@
 
 #include <lamina/chat_template.hpp>
 
+#include <mutex>
+
 namespace lamina {
 
 struct ChatTemplate::Parts {
     jinja::Source source;
     jinja::Block block;
+    mutable std::once_flag is_probed = {};
+    mutable bool knows_only_parts = false; // templates of some models that see lose a content that is a string
 };
 
 namespace {
@@ -41,11 +45,13 @@ ChatTemplate ChatTemplate::parse(std::string_view text, std::string name) {
 namespace jinja {
 namespace {
 
+Value text_part(Run &run, Value text) { return run.dict({{"type", run.text("text")}, {"text", std::move(text)}}); }
+
 // A text, or parts of which the last is a text.
 Value content_of(Run &run, const ChatMessage &message) {
     if (message.images == 0) return run.text(message.content);
     std::vector<Value> parts(message.images, run.dict({{"type", run.text("image")}}));
-    parts.push_back(run.dict({{"type", run.text("text")}, {"text", run.text(message.content)}}));
+    parts.push_back(text_part(run, run.text(message.content)));
     return run.list(std::move(parts));
 }
 
@@ -56,6 +62,23 @@ Value messages_of(Run &run, const std::vector<ChatMessage> &messages) {
     return run.list(std::move(out));
 }
 
+// The messages with each content that is a string as a list of one part.
+Value with_parts(Run &run, const Value &messages) {
+    if (messages.sequence() == nullptr) return messages;
+    std::vector<Value> out;
+    for (const Value &message : messages.sequence()->items) {
+        const Value *content = message.dict() != nullptr ? message.dict()->find("content") : nullptr;
+        if (content == nullptr || content->text() == nullptr) {
+            out.push_back(message);
+            continue;
+        }
+        std::vector<Dict::Member> members = message.dict()->members;
+        members.emplace_back("content", run.list({text_part(run, *content)}));
+        out.push_back(run.dict(std::move(members)));
+    }
+    return run.list(std::move(out));
+}
+
 void check_utf8(const std::vector<ChatMessage> &messages) {
     for (const ChatMessage &each : messages)
         for (const std::string &text : {each.role, each.content})
@@ -63,9 +86,8 @@ void check_utf8(const std::vector<ChatMessage> &messages) {
                 throw Error(ErrorCode::input, in_quotes(text) + ": invalid UTF-8 at offset " + std::to_string(bad));
 }
 
-std::string rendered(const Source &source, const Block &block, const std::vector<ChatMessage> &messages,
-                     const ChatOptions &options) {
-    Run run(source, options.now);
+std::string rendered(Run run, const Block &block, const std::vector<ChatMessage> &messages, const ChatOptions &options,
+                     bool as_parts) {
     return run.capture([&] {
         run.in_scope(nullptr, [&] {
             run.set("messages", messages_of(run, messages));
@@ -75,9 +97,29 @@ std::string rendered(const Source &source, const Block &block, const std::vector
             for (const char *absent : {"tools", "documents"}) run.set(absent, nullptr);
             for (const auto &[name, json] : options.variables)
                 run.set(name, value_of_json(run, JsonText(json, "the variable " + name).root()));
+            if (as_parts) run.set("messages", with_parts(run, *run.find("messages")));
             run.render(block);
         });
     });
+}
+
+// Whether the template writes what a user says.
+bool writes_text(const ChatTemplate::Parts &parts, bool as_parts) {
+    constexpr uint64_t enough_steps = 1u << 24;
+    const std::string probe = "What is 6 x 7?";
+    try {
+        const std::string found =
+            rendered(Run(parts.source, {}, enough_steps), parts.block, {{"user", probe}}, {}, as_parts);
+        return found.find(probe) != std::string::npos;
+    } catch (const Error &) { // it needs something else
+        return false;
+    }
+}
+
+bool knows_only_parts(const ChatTemplate::Parts &parts) {
+    std::call_once(parts.is_probed,
+                   [&] { parts.knows_only_parts = !writes_text(parts, false) && writes_text(parts, true); });
+    return parts.knows_only_parts;
 }
 
 } // namespace
@@ -85,8 +127,12 @@ std::string rendered(const Source &source, const Block &block, const std::vector
 
 std::string ChatTemplate::render(const std::vector<ChatMessage> &messages, const ChatOptions &options) const {
     jinja::check_utf8(messages);
+    const bool converses = !messages.empty() || options.variables.contains("messages");
     std::string out;
-    on_own_stack(stack, [&] { out = jinja::rendered(parts_->source, parts_->block, messages, options); });
+    on_own_stack(stack, [&] {
+        const bool as_parts = converses && jinja::knows_only_parts(*parts_);
+        out = jinja::rendered({parts_->source, options.now}, parts_->block, messages, options, as_parts);
+    });
     return out;
 }
 

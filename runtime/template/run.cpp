@@ -5,7 +5,6 @@
 namespace lamina::jinja {
 namespace {
 
-constexpr uint64_t most_steps = 1u << 28; // a few seconds, and at most 256 MiB
 constexpr size_t longest_text = 16 << 20; // bytes; also limits the output
 constexpr size_t deepest_run = 1500;      // nested expressions and blocks, including those of called macros
 constexpr size_t deepest_value = 100;     // nested lists and dicts
@@ -17,8 +16,8 @@ uint64_t saturating_sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UI
 
 void Run::spend(uint64_t steps) {
     steps_ = saturating_sum(steps_, steps);
-    if (steps_ > most_steps)
-        fail("the template takes more than " + std::to_string(most_steps) + " steps, far more than any chat needs");
+    if (steps_ > most_steps_)
+        fail("the template takes more than " + std::to_string(most_steps_) + " steps, far more than any chat needs");
 }
 
 size_t Run::one_deeper() const {

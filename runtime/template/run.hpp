@@ -24,7 +24,9 @@ struct Scope {
 
 class Run {
   public:
-    Run(const Source &source, std::optional<std::time_t> now) : source_(source), now_(now) {}
+    // Of at most so many steps: by default a few seconds, and 256 MiB.
+    Run(const Source &source, std::optional<std::time_t> now, uint64_t most_steps = 1u << 28)
+        : source_(source), now_(now), most_steps_(most_steps) {}
 
     // Throws Error(input) with the place that is being evaluated.
     [[noreturn]] void fail(const std::string &message) const { source_.fail(place_, message); }
@@ -92,6 +94,7 @@ class Run {
 
     const Source &source_;
     std::optional<std::time_t> now_;
+    uint64_t most_steps_;
     size_t place_ = 0, depth_ = 0;
     uint64_t steps_ = 0;
     std::deque<Scope> scopes_;
