@@ -115,18 +115,34 @@ std::string template_of(JsonView value) {
     return "";
 }
 
-// chat_template.jinja, or the template in tokenizer_config.json.
+// "chat_template" of a JSON file; empty: there is none.
+std::string template_in(const fs::path &file) {
+    if (!has_file(file)) return "";
+    const JsonText document(text_of(file), file.string());
+    const auto value = Config(document.root()).find("chat_template");
+    return value ? template_of(*value) : "";
+}
+
+// The template that transformers takes. That of the processor of a model that sees comes before the tokenizer's
+// (processing_utils.py, get_processor_dict()); other models have none, whatever is in chat_template.json.
+std::string chat_template_of(const fs::path &folder) {
+    if (has_file(folder / "preprocessor_config.json") || has_file(folder / "processor_config.json"))
+        for (const char *name : {"processor_config.json", "chat_template.json"})
+            if (std::string text = template_in(folder / name); !text.empty()) return text;
+    if (const fs::path file = folder / "chat_template.jinja"; has_file(file)) return text_of(file);
+    return template_in(folder / "tokenizer_config.json");
+}
+
 std::optional<model::Chat> chat_of(const fs::path &folder) {
-    model::Chat out;
-    if (const fs::path file = folder / "chat_template.jinja"; has_file(file)) out.text = text_of(file);
+    model::Chat out{chat_template_of(folder), {}, {}};
+    if (out.text.empty()) return std::nullopt;
     if (const fs::path file = folder / "tokenizer_config.json"; has_file(file)) {
         const JsonText document(text_of(file), file.string());
         const Config config(document.root());
-        if (const auto value = config.find("chat_template"); value && out.text.empty()) out.text = template_of(*value);
         out.bos = token_of(config, "bos_token");
         out.eos = token_of(config, "eos_token");
     }
-    return out.text.empty() ? std::nullopt : std::optional(out);
+    return out;
 }
 
 } // namespace

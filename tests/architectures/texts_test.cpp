@@ -292,6 +292,29 @@ TEST_CASE("texts: conversations use the model's chat template, in whichever file
     CHECK(chat_prompt(runtime().load(folder.path() / "converted"), messages) == "w7 w9");
 }
 
+TEST_CASE("texts: a model that sees uses its processor's chat template") {
+    const WithTokenizer model("llama");
+    const auto prompt = [&] { return chat_prompt(runtime().load(model.path()), {{"user", "w7"}}); };
+    model.write("tokenizer_config.json", R"({"chat_template": "tokenizer's {{ messages[0].content }}"})");
+    model.write("chat_template.json", R"({"chat_template": "json {{ messages[0].content }}"})");
+    CHECK(prompt() == "tokenizer's w7");
+    model.write("preprocessor_config.json", "{}");
+    CHECK(prompt() == "json w7");
+    model.write("chat_template.jinja", "jinja {{ messages[0].content }}");
+    CHECK(prompt() == "json w7");
+    model.write("processor_config.json", R"({"chat_template": "processor's {{ messages[0].content }}"})");
+    CHECK(prompt() == "processor's w7");
+    std::filesystem::remove(model.path() / "preprocessor_config.json");
+    model.write("processor_config.json", R"({"chat_template": null})");
+    CHECK(prompt() == "json w7");
+    model.write("chat_template.json", R"({"chat_template": 5})");
+    CHECK_THAT(message_of(prompt), contains("chat_template.json: /chat_template: expected"));
+    std::filesystem::remove(model.path() / "chat_template.json");
+    CHECK(prompt() == "jinja w7");
+    std::filesystem::remove(model.path() / "chat_template.jinja");
+    CHECK(prompt() == "tokenizer's w7");
+}
+
 TEST_CASE("texts: a model suggests how to sample from it, and after conversion, too") {
     const WithTokenizer model("llama");
     const auto suggested = [&] { return suggested_options(runtime().load(model.path())); };

@@ -27,6 +27,13 @@ TEMPLATE = (
 
 GEMMA3_TEMPLATE = TEMPLATE.replace("<image>", "<start_of_image>")
 
+# As published for Idefics3 and SmolVLM, it knows parts alone.
+IDEFICS3_TEMPLATE = (
+    "{% for message in messages %}{{ 'w40 ' if message['role'] == 'user' else 'w41 ' }}"
+    "{% for part in message['content'] %}{% if part['type'] == 'text' %}{{ part['text'] }}"
+    "{% elif part['type'] == 'image' %}{{ '<image> ' }}{% endif %}{% endfor %}{{ ' ' }}"
+    "{% endfor %}{% if add_generation_prompt %}w41{% endif %}")
+
 
 def write_talking(folder, special, template, words={}, **named):
     """`special`: tokens by their ids. `words`: others that are not called after their ids. `named`: what special ones are
@@ -40,7 +47,10 @@ def write_talking(folder, special, template, words={}, **named):
                                      pad_token="w0", extra_special_tokens=named)
     shutil.rmtree(here / folder, ignore_errors=True)
     fast.save_pretrained(here / folder)
-    (here / folder / "chat_template.jinja").write_text(template)
+    if template == IDEFICS3_TEMPLATE:  # where it is published
+        (here / folder / "chat_template.json").write_text(json.dumps({"chat_template": template}, indent=2) + "\n")
+    else:
+        (here / folder / "chat_template.jinja").write_text(template)
     return fast
 
 
@@ -77,8 +87,13 @@ def gemma3(config, images, tokenizer):
 def idefics3(config, images, tokenizer):
     """Of SmolVLM, too, which writes the same for images."""
     vision = config.vision_config
-    return T.Idefics3Processor(images, tokenizer, chat_template=TEMPLATE,
+    return T.Idefics3Processor(images, tokenizer, chat_template=IDEFICS3_TEMPLATE,
                                image_seq_len=(vision.image_size // vision.patch_size // config.scale_factor) ** 2)
+
+
+def in_parts(message):
+    content = message["content"]
+    return message | {"content": [{"type": "text", "text": content}] if isinstance(content, str) else content}
 
 
 def answers(name, tokenizer, processor_of):
@@ -87,7 +102,7 @@ def answers(name, tokenizer, processor_of):
     out = []
     for each in CONVERSATIONS:
         images = [ImageOps.exif_transpose(Image.open(files / file)).convert("RGB") for file in each["images"]]
-        prompt = processor.apply_chat_template(each["messages"], add_generation_prompt=True)
+        prompt = processor.apply_chat_template(list(map(in_parts, each["messages"])), add_generation_prompt=True)
         inputs = processor(text=prompt, images=images or None, return_tensors="pt", add_special_tokens=False)
         with torch.no_grad():
             found = model.generate(**inputs, do_sample=False, max_new_tokens=6, min_new_tokens=6)
@@ -118,7 +133,7 @@ if __name__ == "__main__":
     expected |= {name: answers(name, words, gemma3) for name in ("gemma3_sees", "gemma3_sees_all")}
     special = dict(zip(range(IMAGE, 53), ("<image>", "<fake_token_around_image>", "<end_of_utterance>")))
     tiles = {20 + 3 * row + column: f"<row_{row + 1}_col_{column + 1}>" for row in range(3) for column in range(3)}
-    words = write_talking("talking_idefics3", special, TEMPLATE, tiles | {29: "<global-img>", 48: "\n", 49: "\n\n"})
+    words = write_talking("talking_idefics3", special, IDEFICS3_TEMPLATE, tiles | {29: "<global-img>", 48: "\n", 49: "\n\n"})
     expected |= {name: answers(name, words, idefics3) for name in ("idefics3_sees", "smolvlm_sees")}
     (here / "tiles.json").write_text("[" + ",\n ".join(map(json.dumps, grids_of_tiles())) + "]\n")
     (here / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
