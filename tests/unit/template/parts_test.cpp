@@ -57,7 +57,10 @@ TEST_CASE("templates that know only parts get messages that are given as JSON so
         "{% for m in messages %}{% for part in m.content %}{{ part.text }}{% endfor %} {{ m | list }}{% endfor %}";
     CHECK(rendered(keys, R"([{"content": "A", "role": "user", "name": "w"}, {"role": "user"}])") ==
           "A ['content', 'role', 'name'] ['role']");
-    CHECK(rendered("{{ messages }}", R"("none")") == "none");
+    const char *first =
+        "{% if messages is string %}{{ messages }}{% else %}{{ messages[0].content[0].text }}{% endif %}";
+    CHECK(rendered(first, R"([{"role": "user", "content": "A"}])") == "A");
+    CHECK(rendered(first, R"("none")") == "none");
 }
 
 TEST_CASE("templates that know strings get strings") {
