@@ -3,8 +3,9 @@
     python3 -m venv venv && venv/bin/pip install torch torchvision transformers pillow
     venv/bin/python tests/architectures/make_seeing.py && venv/bin/python tests/architectures/seeing/make.py
 
-talking/ has a tokenizer and a chat template, talking_gemma3/ and talking_idefics3/ those of others; expected.json has, for each model, conversations, their prompts as text and
-as token ids, and the ids of greedy answers. Images are those of images/files.
+talking/ has a tokenizer and a chat template, talking_gemma3/ and talking_idefics3/ those of others; expected.json has, for
+each model, conversations, their prompts as text and as token ids, and the ids of greedy answers. Images are those of
+images/files.
 """
 
 import json
