@@ -179,8 +179,8 @@ void Decoder::fill(Tokens tokens) {
         if (tokens[r].size() > 1) fill_alone(r, tokens[r]);
 }
 
-// Programs share states of the same size. Those of one row are smaller than those of all, because they never hold more
-// tokens.
+// Programs share states of the same size. Those of one row stay smaller than those of all, because they never hold more
+// tokens: blocks are filled up as far as there are positions, and a row alone has none beyond the caches of all.
 void Decoder::fill_alone(size_t row, std::span<const int32_t> tokens) {
     const size_t needed = std::min(all_->taken(row).size() + std::bit_ceil(tokens.size()), positions_);
     all_->make_room(needed);
@@ -192,7 +192,7 @@ void Decoder::fill_alone(size_t row, std::span<const int32_t> tokens) {
 
 Sequences &Decoder::alone(size_t needed) {
     if (!alone_ || alone_->capacity() < needed)
-        alone_.emplace(session_, given_, Sequences::Shape{1, longest_, positions_, all_->capacity()});
+        alone_.emplace(session_, given_, Sequences::Shape{1, all_->capacity(), all_->capacity(), all_->capacity()});
     return *alone_;
 }
 

@@ -214,6 +214,51 @@ TEST_CASE("seeing: parts of prompts do not end within images whose tokens see ea
     }
 }
 
+// The block of an image is filled up beyond 256 tokens, which is what the caches of both texts have room for.
+TEST_CASE("seeing: a prompt that joins a text leaves its caches alone, wherever the block of an image ends") {
+    const TemporaryFolder folder;
+    const fs::path file = talking(folder, "gemma3_sees") / "config.json";
+    json config = json_of(file);
+    config["text_config"]["max_position_embeddings"] = 2048;
+    std::ofstream(file) << config.dump();
+    const Model model = runtime().load(folder.path());
+    const auto words = [](size_t count, int32_t first) {
+        std::vector<int32_t> out;
+        for (size_t i = 0; i < count; ++i) out.push_back(first + static_cast<int32_t>(i % 7));
+        return out;
+    };
+    const std::vector<int32_t> text = words(100, 3), beginning = words(240, 11);
+    GenerateOptions many = greedy(), few = greedy();
+    many.max_length = 20, few.max_length = 1;
+    many.reuse = few.reuse = true;
+    for (const Device &device : runtime().devices()) {
+        INFO(device.id);
+        Session session = runtime().session(model, device);
+        std::vector<int32_t> prompt = beginning;
+        for (const int32_t id : image_prompt_ids(session, "<start_of_image>", {read_image(image_files / "photo.png")}))
+            if (id < 0) prompt.push_back(id);
+        prompt.insert(prompt.end() - 9, {3, 4, 5});
+        prompt.push_back(6);
+        const double text_alone = generate_from_ids(session, text, many).front().log_probability,
+                     prompt_alone = generate_from_ids(session, prompt, few).front().log_probability;
+        Batch batch(session, {.slots = 2, .length = 1024});
+        std::map<uint64_t, Hypothesis> found;
+        const auto step = [&] {
+            for (const Batch::Progress &each : batch.step())
+                if (each.finished) found[each.id] = *each.finished;
+        };
+        batch.add_ids(beginning, few);
+        while (!batch.empty()) step();
+        const uint64_t of_text = batch.add_ids(text, many);
+        step();
+        const uint64_t of_prompt = batch.add_ids(prompt, few);
+        while (!batch.empty()) step();
+        CHECK(found[of_prompt].reused == beginning.size());
+        CHECK_THAT(found[of_prompt].log_probability, matchers::within_abs(prompt_alone, 1e-4));
+        CHECK_THAT(found[of_text].log_probability, matchers::within_abs(text_alone, 1e-4));
+    }
+}
+
 // tiles.json has the longest side, that of a tile, width and height of an image, and rows and columns of its tiles.
 TEST_CASE("seeing: large images have the tiles that transformers cuts out") {
     for (const json &each : json_of(seeing / "tiles.json")) {
