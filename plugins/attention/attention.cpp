@@ -146,6 +146,7 @@ struct Attention {
         "B=2 Tq=9 Tk=9 M=40 D=12 heads=2 causal=1 window=5 +v +position +key_cache +value_cache +slopes",
         "B=2 Tq=131 Tk=131 D=64 heads=4 kv_heads=2 causal=1 window=33 +v +ahead",
         "B=3 Tq=9 Tk=9 D=12 heads=2 causal=1 batch_first=0 +v +key_lengths +ahead",
+        "B=2 Tq=9 Tk=21 D=16 heads=2 causal=1 +v +ahead",
         "B=2 Tq=67 Tk=67 M=140 D=32 heads=4 kv_heads=2 causal=1 window=40 +v +position +ahead +key_cache +value_cache",
         "B=3 Tq=5 Tk=5 M=300 D=20 heads=2 causal=1 +v +position +ahead +key_cache +value_cache key_cache=f16 "
         "value_cache=f16",

@@ -131,7 +131,7 @@ class Attention {
     [[nodiscard]] Keys keys_of(int64_t b) const {
         const int64_t first = first_position(b);
         int64_t end = cached_ ? std::min(first + q_.length, key_rows_) : k_.length;
-        if (causal_) end = std::min(end, first + q_.length);
+        if (causal_) end = std::min(end, first + q_.length + (ahead_ ? q_.length - 1 : 0));
         if (two_sided_) end = std::min(end, first + q_.length - 1 + window_);
         if (lengths_) end = std::min<int64_t>(end, lengths_.i32()[static_cast<size_t>(b)]);
         return {std::min(begin_of(b, 0), end), end};
