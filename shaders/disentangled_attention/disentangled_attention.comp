@@ -36,7 +36,7 @@ void main() {
         }
         for (uint d = 0u; d < head_dim; ++d) {
             const float q_d = q[q_at + d];
-            [[unroll]] for (uint j = 0u; j < 8u; ++j) {
+            for (uint j = 0u; j < 8u; ++j) { // unrolled, it has all dtypes of weights 16 times
                 const float k_d = k[at[j] + d];
                 score[j] += q_d * k_d;
                 if (BY_KEY) score[j] += q_d * pos_key(distance[j] + d);
@@ -55,12 +55,11 @@ void main() {
         const float shrink = exp(greatest - peak);
         greatest = peak;
         total = total * shrink + added;
-        [[unroll]] for (uint i = 0u; i < 32u; ++i) {
-            const uint c = min(slice + i, head_dim - 1u);
-            float part = 0.0;
-            [[unroll]] for (uint j = 0u; j < 8u; ++j) part += first + j < keys ? score[j] * v[at[j] + c] : 0.0;
-            sum[i] = sum[i] * shrink + part;
-        }
+        float part[32];
+        [[unroll]] for (uint i = 0u; i < 32u; ++i) part[i] = 0.0;
+        for (uint j = 0u; j < min(8u, keys - first); ++j)
+            [[unroll]] for (uint i = 0u; i < 32u; ++i) part[i] += score[j] * v[at[j] + min(slice + i, head_dim - 1u)];
+        [[unroll]] for (uint i = 0u; i < 32u; ++i) sum[i] = sum[i] * shrink + part[i];
     }
     const float norm = total == 0.0 ? 0.0 : 1.0 / total;
     [[unroll]] for (uint i = 0u; i < 32u; ++i)
