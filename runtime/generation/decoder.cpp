@@ -31,6 +31,7 @@ Decoder::Decoder(detail::SessionState &session, const std::vector<Source> &sourc
                     candidates(shape.candidates), shape.smaller);
     detail::CachedTexts held = std::exchange(session_.cached, {});
     const bool fits = cached_ && held.rows.size() == batch_; // caches that have grown are used again
+    if (!fits) held = {};
     const size_t capacity = fits ? held.capacity : std::min(longest_, first_capacity);
     session_.decoding = this;
     all_.emplace(session_, given_,
@@ -62,7 +63,7 @@ std::optional<plan::Candidates> Decoder::candidates(size_t count) const {
 Decoder::~Decoder() {
     if (!holds_caches()) return;
     session_.decoding = nullptr;
-    if (cached_ && whole_ && all_->in_order()) session_.cached = {all_->capacity(), all_->give_back()};
+    if (cached_ && whole_ && all_->in_order()) session_.cached = all_->give_back();
 }
 
 // Refuses what cannot fit, with caches of so many tokens a row, before the weights of the decoder are uploaded.

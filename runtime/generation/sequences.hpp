@@ -72,7 +72,7 @@ class Sequences {
     // Forgets all but the first tokens of a row; all of them, if the model cannot forget only some.
     void keep(size_t row, size_t tokens);
     // All rows that caches hold, for another that takes them up.
-    [[nodiscard]] std::vector<Ids> give_back() { return std::move(taken_); }
+    [[nodiscard]] detail::CachedTexts give_back() { return {shape_.capacity, std::move(taken_), std::move(program_)}; }
     void take_up(std::vector<Ids> taken) { taken_ = std::move(taken); }
     [[nodiscard]] plan::Program &program() const { return *program_; }
     [[nodiscard]] size_t rows() const { return rows_; } // of program()
@@ -108,9 +108,9 @@ class Sequences {
     std::vector<int32_t> image_mask_;                // likewise: which ids are of images
     std::vector<int32_t> image_ahead_;               // and how many of its image come after each
     std::vector<float> image_rows_;
-    std::vector<int32_t> coordinates_;               // of the ids, three each
-    std::vector<int32_t> moved_;  // rows as reorder() has them, until the caches follow; empty: they have
-    std::vector<int32_t> places_; // these, before rows move again
+    std::vector<int32_t> coordinates_; // of the ids, three each
+    std::vector<int32_t> moved_;       // rows as reorder() has them, until the caches follow; empty: they have
+    std::vector<int32_t> places_;      // these, before rows move again
 };
 
 // The shapes of the decode graph for so many rows and tokens a row.

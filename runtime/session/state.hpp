@@ -86,6 +86,7 @@ class ProgramCache {
 struct CachedTexts {
     size_t capacity = 0; // tokens that a row has room for
     std::vector<std::vector<int32_t>> rows;
+    std::shared_ptr<plan::Program> program; // one of those, which keeps the caches, whatever the session runs meanwhile
 };
 
 // A device of a session, with the weights of its part of the model.

@@ -133,3 +133,29 @@ TEST_CASE("sharing: a text gets what another has that moves to another slot in t
         expect_same(found, session.hypotheses({common + "second"}, test::of_length(5)).front().front());
     }
 }
+
+// Caches of one row, of a prompt that joined others, are the last that were requested.
+TEST_CASE("sharing: a session keeps the caches of a batch that has ended, whatever it runs before the next one") {
+    Counted model;
+    const std::string text = some_letters(300, 3);
+    const auto run_many = [&] { // more programs than a session keeps
+        for (int32_t length = 1; length <= 80; ++length)
+            (void)model.session().run(
+                "decode", {{"target", Tensor({DType::i32, {1, length}})}, {"position", Tensor({DType::i32, {1}})}});
+    };
+    {
+        Batch batch(model.session(), {.slots = 8, .length = 1000});
+        for (size_t i = 0; i < 3; ++i) batch.add(some_letters(20, 4 + i), reusing(100));
+        (void)batch.step();
+        batch.add(text, reusing(6));
+        for (size_t i = 0; i < 10; ++i) (void)batch.step();
+        batch.add(some_letters(129, 9), reusing(6));
+        (void)finish(batch);
+    }
+    run_many();
+    Batch batch(model.session(), {.slots = 8, .length = 1000});
+    const uint64_t id = batch.add(text, reusing(6));
+    const Hypothesis again = finish(batch).at(id);
+    CHECK(again.reused == text.size());
+    CHECK(again.text == model.alone(text, test::of_length(6)));
+}
