@@ -116,6 +116,7 @@ struct Api::Writing {
     size_t prompt_tokens = 0, choices = 1; // choices: answers to each prompt, which counts once
     bool usage = false;                    // as the last event
     std::map<std::string, std::string> headers;
+    std::shared_ptr<void> memory; // also of its answers
     std::vector<std::shared_ptr<Answer>> answers;
     std::optional<ToolFormat> tools; // if answers may call some
     bool thinks = false;             // answers begin within a thought
@@ -326,13 +327,13 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
     auto grammar = take(grammar_memory_, options.grammar ? options.grammar->bytes() : 0, call.request);
     reading.reset();
     auto scores = take(answer_memory_, memory, call.request);
-    const auto held = std::make_shared<Memory>(
+    writing->memory = std::make_shared<Memory>(
         Memory{given.memory, std::move(grammar), std::move(scores), take(request_memory_, own, call.request)});
     for (const std::vector<int32_t> &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
             const auto &answer = writing->answers.emplace_back(std::make_shared<Answer>());
             answer->owner = call.owner;
-            answer->memory = held;
+            answer->memory = writing->memory;
             answer->prompt = prompt;
             answer->options = options;
             engine.submit(answer);

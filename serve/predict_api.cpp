@@ -81,7 +81,7 @@ Response Api::tei_predict(const Call &call) {
     constexpr size_t of_label = 256; // bytes: with its name, as a result and as JSON
     const size_t labels = std::max<size_t>(engine.contents().reading->labels.size(), 2);
     const auto work = std::make_shared<Classification>();
-    work->memory = take(answer_memory_, request.texts.size() * labels * of_label, call.request);
+    const auto memory = work->memory = take(answer_memory_, request.texts.size() * labels * of_label, call.request);
     work->owner = call.owner;
     work->texts = std::move(request.texts);
     work->raw = request.raw;

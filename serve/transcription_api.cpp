@@ -131,7 +131,7 @@ Response Api::transcriptions(const Call &call) {
         engine.model(), read_upload(request, engine.model(), [&] { expect_client(*work, call.request.left); }));
     size_t samples = 0;
     for (const Audio &window : work->windows) samples += window.samples.size();
-    work->memory = take(audio_memory_, samples * sizeof(float), call.request);
+    const auto memory = work->memory = take(audio_memory_, samples * sizeof(float), call.request);
     turn.reset();
     work->options = request.options;
     engine.submit(work);

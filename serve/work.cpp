@@ -51,6 +51,7 @@ void Work::add(std::string_view piece, std::vector<ScoredToken> scores) {
 }
 
 void Work::end(std::exception_ptr why) {
+    const std::shared_ptr<void> given_back = std::move(memory);
     const std::scoped_lock lock(mutex_);
     ended_ = true;
     why_ = std::move(why);

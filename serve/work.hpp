@@ -56,7 +56,7 @@ class Work {
 
     const Clock::time_point asked = Clock::now();
     Owner owner;                  // who takes turns
-    std::shared_ptr<void> memory; // that it may have, until nobody has it any more
+    std::shared_ptr<void> memory; // that it may have until it ends; whoever reads its result has a copy
 
   private:
     mutable std::mutex mutex_; // guards all below

@@ -112,6 +112,18 @@ TEST_CASE("an answer that nobody waits for any more is not computed, not even th
     CHECK(counted.tokens < 59000);
 }
 
+TEST_CASE("what an answer may have is given back when it has ended, though an idle engine still knows it") {
+    for (const bool leaves : {false, true}) {
+        const auto answer = std::make_shared<serve::Answer>();
+        const auto memory = std::make_shared<int>();
+        answer->memory = memory;
+        if (leaves) answer->leave();
+        CHECK(memory.use_count() == 2);
+        answer->end();
+        CHECK(memory.use_count() == 1);
+    }
+}
+
 TEST_CASE("a request with many prompts does not delay a later one to its end") {
     Metrics metrics;
     Engine engine("letters", runtime(), letters(), runtime().device("cpu"),
