@@ -2,8 +2,10 @@
 #pragma once
 
 #include "architectures/clip_layers.hpp"
+#include "architectures/file_names.hpp"
 #include "architectures/image_graph.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,16 @@ class VisionTower {
     // Throws Error(input) unless the file has the weights of SigLIP's head, if there is one, which nothing takes.
     void require_head() const;
 };
+
+// Of modules in published files, which have older names.
+inline constexpr std::array<Renaming, 6> older_names_of_towers{{
+    {"model.language_model.", "model."},
+    {"language_model.model.", "model."},
+    {"language_model.lm_head.", "lm_head."},
+    {"model.vision_tower.", "vision_tower."},
+    {"model.multi_modal_projector.", "multi_modal_projector."},
+    {"vision_tower.vision_model.", "vision_tower."},
+}};
 
 // The text of the token whose id `key` of `whole` has; empty if the files have no tokenizer.
 [[nodiscard]] std::string token_text(const Draft &draft, const Config &whole, const char *key);

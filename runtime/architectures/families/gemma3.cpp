@@ -63,16 +63,6 @@ void see(Draft &draft, const Config &whole) {
     whole.finish();
 }
 
-// Published files have older names.
-constexpr std::array<Renaming, 6> names{{
-    {"model.language_model.", "model."},
-    {"language_model.model.", "model."},
-    {"language_model.lm_head.", "lm_head."},
-    {"model.vision_tower.", "vision_tower."},
-    {"model.multi_modal_projector.", "multi_modal_projector."},
-    {"vision_tower.vision_model.", "vision_tower."},
-}};
-
 } // namespace
 
 namespace families {
@@ -80,7 +70,7 @@ namespace families {
 std::span<const Architecture> gemma3() {
     static constexpr std::array<Architecture, 1> kinds{{{.model_type = "gemma3",
                                                          .build = nullptr,
-                                                         .renamed = names,
+                                                         .renamed = older_names_of_towers,
                                                          .of_texts = "gemma3_text",
                                                          .see = see,
                                                          .tied = Architecture::Tied::by_whole}}};
