@@ -55,6 +55,7 @@ struct DisentangledAttention {
         "B=3 T=65 D=16 S=7 heads=2 max_distance=20 +pos_key +pos_query +key_lengths key_lengths=one",
         "B=2 T=35 D=12 S=9 heads=4 +pos_query +key_lengths key_lengths=zeros",
         "B=1 T=9 D=256 S=4 heads=1 max_distance=6 +pos_key +pos_query",
+        "B=1 T=40 D=128 S=4 heads=1 max_distance=6 +pos_key +pos_query",
         "B=1 T=300 D=33 S=64 heads=1 max_distance=128 scale=1 +pos_key +pos_query q=one_hot k=one_hot v=one_hot",
         "B=2 T=40 D=24 S=8 heads=2 max_distance=17 +pos_key +pos_query +key_lengths v=infinite",
         "B=2 T=10 D=300 S=3 heads=1 +pos_key",
@@ -133,7 +134,7 @@ struct DisentangledAttention {
         };
         if (plan.variant != tiled)
             return dispatch(lamina_kernels::disentangled_attention, ceil_div(s.length, 64) * ceil_div(s.head_dim, 32));
-        if (s.head_dim > 256) throw Unsupported("it takes head dims up to 256, found " + std::to_string(s.head_dim));
+        if (s.head_dim > 128) throw Unsupported("it takes head dims up to 128, found " + std::to_string(s.head_dim));
         if (call.device().shared_bytes < 22 * 1024) throw Unsupported("it takes 22 KiB of shared memory");
         dispatch(lamina_kernels::disentangled_attention_tiled, ceil_div(s.length, 32),
                  lamina_spec{2, u32(ceil_div(s.head_dim, 32))});

@@ -5,14 +5,14 @@
 // 16 at a time for the scores. Between 32 queries and 32 keys there are 63 distances, so the rows of pos_key and
 // pos_query that they need fit into shared memory, too, and each of the three products reads tiles alone. An invocation
 // has two queries: it computes 2 x 4 scores of each block of keys, and sums 2 x 4 of each 32 channels. Head dims up to
-// 256.
+// 128, as registers of phones allow.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "operands.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 2) const uint SLICES = 8u; // of 32 channels in a head; at most 8
+layout(constant_id = 2) const uint SLICES = 4u; // of 32 channels in a head; at most 4
 
 const float HIDDEN_SCORE = -3.0e38; // of a key that does not exist: below LEAST
 

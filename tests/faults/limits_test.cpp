@@ -26,7 +26,7 @@ vulkan::DeviceInfo described(test::Faults &faults, void (*change)(VkPhysicalDevi
 const std::vector<std::string> not_made_for{"fewer than 8 queries",
                                             "8 or more query rows a key head",
                                             "it is for software drivers",
-                                            "it takes head dims up to 256",
+                                            "it takes head dims up to 128",
                                             "more than 8 rows",
                                             "at most 8 rows",
                                             "it takes few tokens",
