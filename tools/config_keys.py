@@ -43,7 +43,7 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "pegasus", "phi", "phi3",
                "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text",
                "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe",
-               "qwen3_next", "qwen3_vl", "qwen3_vl_text", "roberta", "siglip", "siglip_text_model",
+               "qwen3_next", "qwen3_vl", "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip", "siglip_text_model",
                "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2", "t5", "vit",
                "wav2vec2", "whisper", "xlm-roberta"]
 
@@ -122,7 +122,8 @@ OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None
 # Classes of parts that no task has by themselves.
 PARTS = {"idefics3_vision": "Idefics3VisionTransformer", "smolvlm_vision": "SmolVLMVisionTransformer",
          "qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
-         "qwen2_vl_vision": "Qwen2VisionTransformerPretrainedModel", "siglip_text_model": "SiglipTextModel"}
+         "qwen2_vl_vision": "Qwen2VisionTransformerPretrainedModel", "qwen3_vl_vision": "Qwen3VLVisionModel",
+         "siglip_text_model": "SiglipTextModel"}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
 

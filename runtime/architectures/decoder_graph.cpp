@@ -7,6 +7,9 @@
 namespace lamina::architectures {
 namespace {
 
+// Inputs of a decoder that images are shown to.
+constexpr const char *image_rows = "image_rows", *image_mask = "image_mask";
+
 bool is_tied(const Draft &draft) {
     const bool tied = draft.config.flag("tie_word_embeddings");
     return draft.tie_words.value_or(tied);
@@ -59,7 +62,7 @@ GraphWriter::Tensor DecoderGraph::target_lengths() const {
 
 GraphWriter::Tensor DecoderGraph::ahead() const {
     const char *const name = "image_ahead";
-    if (!graph_->takes("image_rows") || !draft_->images->see_each_other) return "";
+    if (!graph_->takes(image_rows) || !draft_->images->see_each_other) return "";
     return graph_->takes(name) ? name : graph_->input(name, DType::i32, "B T");
 }
 
@@ -68,9 +71,22 @@ GraphWriter::Tensor DecoderGraph::embedded(const std::string &module, const Grap
     const GraphWriter::Tensor words = graph_->embedding(module, ids_, options);
     const bool scaled = options.scale != 1 && !words_scaled; // models differ in whether that is for images, too
     if (!continues() || scaled || !draft_->images || !draft_->images->of_prompts()) return words;
-    const GraphWriter::Tensor rows = graph_->input("image_rows", DType::f32, "B T " + std::to_string(options.channels)),
-                              mask = graph_->input("image_mask", DType::i32, "B T");
+    const int64_t channels = options.channels, details = draft_->images->details;
+    GraphWriter::Tensor rows = graph_->input(image_rows, DType::f32, "B T " + std::to_string((1 + details) * channels),
+                                             (1 + details) * channels);
+    const GraphWriter::Tensor mask = graph_->input(image_mask, DType::i32, "B T");
+    if (details != 0) rows = graph_->layer(module + ".rows", "slice", {{"x", rows}}, {{"count", channels}});
     return graph_->layer(module + ".seen", "select", {{"x", words}, {"other", rows}, {"mask", mask}});
+}
+
+GraphWriter::Tensor DecoderGraph::with_details(const std::string &layer, int64_t number,
+                                               const GraphWriter::Tensor &x) const {
+    if (!graph_->takes(image_rows) || number >= draft_->images->details) return x;
+    const int64_t channels = graph_->channels(x);
+    const GraphWriter::Tensor rows = graph_->layer(layer + ".details", "slice", {{"x", image_rows}},
+                                                   {{"first", (1 + number) * channels}, {"count", channels}});
+    return graph_->layer(layer + ".detailed", "select", {{"x", x}, {"other", rows}, {"mask", image_mask}},
+                         {{"added", true}});
 }
 
 GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, const GraphWriter::Tensor &x,

@@ -48,6 +48,9 @@ class DecoderGraph {
     // and not of images.
     [[nodiscard]] GraphWriter::Tensor embedded(const std::string &module, const GraphWriter::Embedding &options,
                                                bool words_scaled = false) const;
+    // What comes out of layer `number`, with what images show beside that is added there (ImageInput::details); else x.
+    [[nodiscard]] GraphWriter::Tensor with_details(const std::string &layer, int64_t number,
+                                                   const GraphWriter::Tensor &x) const;
 
     struct SelfAttention {
         int64_t heads, kv_heads, head_dim;

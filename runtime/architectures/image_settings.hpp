@@ -25,6 +25,8 @@ struct ImageInput {
     Json place = nullptr;        // "place" of model.json, without what the tokenizer says; then the output is (B, N, C)
     Json any_size = nullptr;     // of images that are not of one size, the keys of model.json that say so
     bool see_each_other = false; // the tokens of an image in a prompt, also those that come later
+    int64_t details = 0; // a row has so many others behind it, as wide, of which each is added after a layer of the
+                         // decoder, from the first on (DeepStack: Meng et al., arXiv:2406.04334)
 
     [[nodiscard]] bool of_prompts() const { return !place.empty(); }
 };

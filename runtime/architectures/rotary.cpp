@@ -199,6 +199,22 @@ std::vector<int64_t> axes_of(const Config &rope, int64_t head_dim) {
     return out;
 }
 
+// The same where axes take turns: of every three pairs, the second turns with rows and the third with columns, as long
+// as their sections last; all others turn with time (transformers, modeling_qwen3_vl.py).
+std::vector<int64_t> interleaved_axes_of(const Config &rope, int64_t head_dim) {
+    const char *const key = "mrope_section";
+    const std::vector<double> sections = rope.view().has(key) ? rope.reals(key) : std::vector<double>{24, 20, 20};
+    if (sections.size() < 3) rope.fail(key, "expected three numbers, for time, rows and columns");
+    std::vector<int64_t> out(static_cast<size_t>(std::min(head_dim, most_channels) / 2));
+    for (size_t axis = 1; axis < 3; ++axis) {
+        if (sections[axis] < 0 || sections[axis] != std::floor(sections[axis]))
+            rope.fail(key, "expected whole numbers");
+        for (size_t i = axis; i < out.size() && static_cast<double>(i) < 3 * sections[axis]; i += 3)
+            out[i] = static_cast<int64_t>(axis);
+    }
+    return out;
+}
+
 Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kind) {
     const std::string &layers = kind.layers;
     const std::optional<JsonView> object = object_of(config, layers);
@@ -219,6 +235,7 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     rope.ignore({"rope_type", "type"});
     std::vector<int64_t> axes;
     if (kind.sections) axes = axes_of(rope, head_dim);
+    if (kind.interleaved) axes = interleaved_axes_of(rope, head_dim);
     if (kind.axes) rope.ignore({"mrope_interleaved", "mrope_section"});
     const double part = part_of(config, rope, type, kind);
     const double outside = config.real(kind.theta_key, 10000); // transformers's, of a type that the table does not have

@@ -41,6 +41,7 @@ struct AnySize {
     };
     std::string coordinates = {}; // input, i32 (B, N, 2): the row and the column of each patch
     std::string lengths = {};     // input, i32 (B): how many patches there are
+    std::string sizes = {};       // input, i32 (B, 2): rows and columns of them; empty: the graph has no such input
     std::optional<Windows> windows = {};
 };
 

@@ -154,6 +154,7 @@ AnySize any_size_at(JsonView value, const Graph &graph, const image::Steps &step
                   ", the side of a square of patches");
     AnySize out{.coordinates = input_at(value.at("coordinates"), graph, DType::i32, 3, "B N 2"),
                 .lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "B")};
+    if (value.has("sizes")) out.sizes = input_at(value.at("sizes"), graph, DType::i32, 2, "B 2");
     if (value.has("windows")) out.windows = windows_at(value.at("windows"), graph, steps.merge);
     return out;
 }
@@ -181,7 +182,7 @@ void read_output(JsonView value, const Graph &graph, Images &out) {
 Images read_images(JsonView value, const Model &model) {
     value.allow_keys({"graph",    "patches", "patch",     "merge",       "size",    "tiles",  "resize",
                       "scale",    "mean",    "deviation", "embedding",   "classes", "labels", "scores",
-                      "matching", "tokens",  "place",     "coordinates", "lengths", "windows"});
+                      "matching", "tokens",  "place",     "coordinates", "lengths", "sizes",  "windows"});
     const Graph &graph = graph_at(value.at("graph"), model);
     Images out{.graph = graph.name, .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K")};
     read_output(value, graph, out);
@@ -195,10 +196,11 @@ Images read_images(JsonView value, const Model &model) {
     if (!value.has("size")) {
         out.any_size = any_size_at(value, graph, out.steps);
         set.insert(set.end(), {out.any_size->coordinates, out.any_size->lengths});
+        if (!out.any_size->sizes.empty()) set.push_back(out.any_size->sizes);
         if (const auto &windows = out.any_size->windows)
             set.insert(set.end(), {windows->rows, windows->lengths, windows->places});
     }
-    for (const char *key : {"coordinates", "lengths", "windows"})
+    for (const char *key : {"coordinates", "lengths", "sizes", "windows"})
         if (!out.any_size && value.has(key)) value.at(key).fail("images of one \"size\" do not have it");
     check_all_set(value, graph, set);
     if (value.has("place")) out.place = place_at(value.at("place"), model);

@@ -42,6 +42,7 @@ void add_shapes(const model::Images &model, const Grid &grid, plan::GraphShapes 
     shapes.inputs[model.patches] = {DType::f32, {1, count, model.patch_values()}};
     shapes.inputs[names.coordinates] = {DType::i32, {1, count, 2}};
     shapes.inputs[names.lengths] = {DType::i32, {1}};
+    if (!names.sizes.empty()) shapes.inputs[names.sizes] = {DType::i32, {1, 2}};
     if (!names.windows) return;
     shapes.inputs[names.windows->rows] = {DType::i32, {windows, grid.side * grid.side}};
     shapes.inputs[names.windows->lengths] = {DType::i32, {windows}};
@@ -79,6 +80,10 @@ TensorMap inputs_of_any_size(const model::Images &model, const Image &image) {
             coordinates[2 * patch] = static_cast<int32_t>(y), coordinates[2 * patch + 1] = static_cast<int32_t>(x);
         }
     out.at(model.any_size->lengths).i32().front() = static_cast<int32_t>(grid.count());
+    if (const std::string &sizes = model.any_size->sizes; !sizes.empty()) {
+        out.at(sizes).i32()[0] = static_cast<int32_t>(grid.rows);
+        out.at(sizes).i32()[1] = static_cast<int32_t>(grid.columns);
+    }
     if (model.any_size->windows) add_windows(*model.any_size->windows, grid, out);
     return out;
 }

@@ -1,4 +1,5 @@
-// Each row from one of two tensors. Values are copied as bits, so that none can change.
+// Each row from one of two tensors, or where the mask says so their sum. Values that are taken are copied as bits, so that
+// none can change.
 //
 // x, other and y (rows, columns), `size` elements in all; mask (rows).
 // Dispatch: one invocation per element of y.
@@ -7,6 +8,8 @@
 #include "common/workgroup.glsl"
 
 layout(local_size_x = 64) in;
+
+layout(constant_id = 0) const bool ADDED = false;
 
 layout(push_constant) uniform Push {
     uint size;
@@ -20,5 +23,9 @@ layout(std430, set = 0, binding = 3) writeonly buffer Y { uint y[]; };
 void main() {
     const uint i = workgroup_number() * 64u + gl_LocalInvocationID.x;
     if (i >= size) return;
-    y[i] = mask[i / columns] != 0 ? other[i] : x[i];
+    const bool masked = mask[i / columns] != 0;
+    if (masked && ADDED)
+        y[i] = floatBitsToUint(uintBitsToFloat(x[i]) + uintBitsToFloat(other[i]));
+    else
+        y[i] = masked ? other[i] : x[i];
 }

@@ -74,7 +74,7 @@ void check_answers(Session session, const json &conversations) {
 
 TEST_CASE("any size: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(seeing / "any_size.json");
-    for (const char *name : {"qwen2_5_vl_sees", "qwen2_vl_sees"}) {
+    for (const char *name : {"qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_vl_sees"}) {
         const TemporaryFolder folder, converted;
         const Model model = runtime().load(talking(folder, name));
         for (const Device &device : runtime().devices()) {
@@ -259,6 +259,41 @@ TEST_CASE("any size: a model folder says what its graph takes, or is refused") {
     CHECK_THAT(refused([](json &m) { m["images"]["size"] = {16, 16}; }), contains("do not have it"));
     CHECK_THAT(refused([](json &m) { m["images"]["place"]["skip"] = 1; }), contains("nothing of it skipped"));
     CHECK_THAT(refused([](json &m) { m["generation"].erase("coordinates"); }), contains("nothing gives the input"));
+}
+
+TEST_CASE("any size: a folder says which layers show images to the first layers of a decoder, or is refused") {
+    const TemporaryFolder folder, converted;
+    const fs::path file = talking(folder, "qwen3_vl_sees") / "config.json", saved = converted.path() / "model";
+    convert(runtime(), folder.path(), {}).model.save(saved);
+    const json model = json_of(saved / "model.json"), good = json_of(file);
+    CHECK(model["images"]["sizes"] == "sizes");
+    CHECK(model["graphs"]["decode"]["inputs"]["image_rows"]["dims"] == "B T 144"); // of words, and after two layers
+    const auto refused_model = [&](const std::function<void(json &)> &change) {
+        json changed = model;
+        change(changed);
+        std::ofstream(saved / "model.json") << changed.dump();
+        return message_of([&] { (void)runtime().load(saved); });
+    };
+    CHECK(refused_model([](json &) {}).empty());
+    CHECK_THAT(refused_model([](json &m) { m["images"].erase("sizes"); }), contains("nothing gives the input"));
+    CHECK_THAT(refused_model([](json &m) { m["images"]["sizes"] = "lengths"; }), contains("/images/sizes"));
+    const auto refused = [&](const std::function<void(json &)> &change) {
+        json changed = good;
+        change(changed);
+        std::ofstream(file) << changed.dump();
+        return message_of([&] { (void)runtime().load(folder.path()); });
+    };
+    CHECK(refused([](json &) {}).empty());
+    CHECK_THAT(refused([](json &c) { c["vision_config"]["num_position_embeddings"] = 50; }),
+               contains("/vision_config/num_position_embeddings") && contains("expected the square of a number"));
+    CHECK_THAT(refused([](json &c) {
+                   c["vision_config"]["deepstack_visual_indexes"] = {2, 0, 1};
+               }),
+               contains("deepstack_merger_list.2"));
+    CHECK_THAT(refused([](json &c) {
+                   c["text_config"]["rope_parameters"]["mrope_section"] = {1, 1};
+               }),
+               contains("mrope_section") && contains("expected three numbers"));
 }
 
 } // namespace any_size

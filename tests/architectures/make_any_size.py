@@ -1,4 +1,5 @@
-"""The same as make_seeing.py for models that see images of any size: Qwen2-VL and Qwen2.5-VL.
+"""The same as make_seeing.py for models that see images of any size: Qwen2-VL, Qwen2.5-VL and
+Qwen3-VL.
 
     python3 -m venv venv && venv/bin/pip install torch torchvision transformers safetensors
     venv/bin/python tests/architectures/make_any_size.py qwen2_5_vl_sees
@@ -44,6 +45,8 @@ def seeing(name, model, sizes, **processor):
              "coordinates": get_vision_position_ids(grids[:1], MERGE)[None]}
     if "window_size" in sees.to_dict():
         first |= windows_of(grids[:1], sees.window_size)
+    if "num_position_embeddings" in sees.to_dict():
+        first["sizes"] = grids[:1, 1:]
 
     class Graphs(dict):
         """What needs the model's numbers is computed when it is asked for."""
@@ -56,25 +59,28 @@ def seeing(name, model, sizes, **processor):
                   "coordinates": coordinates}
 
         def seen(self, m):
-            return m.model.get_image_features(pixels, grids, return_dict=True).pooler_output
+            """Of each image, what its tokens are in the decoder, and beside it what is added after the first layers."""
+            out = m.model.get_image_features(pixels, grids, return_dict=True)
+            details = out.get("deepstack_features", [])[:config.text_config.num_hidden_layers]
+            return [torch.cat(parts, -1) for parts in zip(out.pooler_output, *details)]
 
         def run(self, m):
-            rows = torch.zeros(*tokens.shape, config.text_config.hidden_size, dtype=torch.float64)
-            rows[mask.bool()] = torch.cat(list(self.seen(m)))
-            self.inputs["image_rows"] = rows
+            seen = torch.cat(self.seen(m))
+            self.inputs["image_rows"] = torch.zeros(*tokens.shape, seen.shape[-1], dtype=torch.float64)
+            self.inputs["image_rows"][mask.bool()] = seen
             return {"logits": m(input_ids=tokens, pixel_values=pixels, image_grid_thw=grids, mm_token_type_ids=mask).logits}
 
     if save(name, model, Graphs()):
         T.Qwen2VLImageProcessor(patch_size=PATCH, merge_size=MERGE, **processor).save_pretrained(here / name)
 
 
-def text(**more):
-    sections = rope("default", mrope_section=[1, 1, 2])
-    return llama_like(hidden_size=48, use_sliding_window=False, max_window_layers=1, rope_parameters=sections) | more
+def text(kind, **more):
+    out = llama_like(hidden_size=48, rope_parameters=rope("default", mrope_section=[1, 1, 2]))
+    return out | (dict(use_sliding_window=False, max_window_layers=1) if kind is not T.Qwen3VLConfig else {}) | more
 
 
 def whole(kind, vision, **more):
-    config = kind(text_config=text(**more), vision_config=vision | dict(patch_size=PATCH), image_token_id=IMAGE)
+    config = kind(text_config=text(kind, **more), vision_config=vision | dict(patch_size=PATCH), image_token_id=IMAGE)
     for part in (config, config.text_config, config.vision_config):
         part._attn_implementation = "eager"
     return config
@@ -92,3 +98,13 @@ if __name__ == "__main__":
     seeing("qwen2_vl_sees", T.Qwen2VLForConditionalGeneration(whole(
         T.Qwen2VLConfig, dict(depth=2, embed_dim=24, num_heads=3, mlp_ratio=2, hidden_size=48))), [(4, 6), (6, 2)],
         size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.4, 0.5, 0.6], resample=2)
+    torch.manual_seed(13)
+    deep = dict(depth=4, hidden_size=24, num_heads=3, intermediate_size=20, out_hidden_size=48)
+    qwen3 = lambda **more: whole(T.Qwen3VLConfig, deep | more, head_dim=8, num_hidden_layers=3)
+    seeing("qwen3_vl_sees", T.Qwen3VLForConditionalGeneration(qwen3(
+        num_position_embeddings=49, deepstack_visual_indexes=[2, 0])), [(6, 10), (4, 2)],
+        size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+    # More of them than the decoder has layers, and smaller images than it was trained with.
+    seeing("qwen3_vl_sees_all", T.Qwen3VLForConditionalGeneration(qwen3(
+        num_position_embeddings=256, deepstack_visual_indexes=[3, 1, 0, 2], hidden_act="gelu")), [(2, 12), (6, 6)],
+        min_pixels=20 * 20, max_pixels=33 * 33)

@@ -26,7 +26,7 @@ class Base:
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
         self.text_part = "vision_config" in config and self.family not in (
-            "clip", "gemma3", "idefics3", "llava", "qwen2_5_vl", "qwen2_vl", "siglip", "smolvlm")
+            "clip", "gemma3", "idefics3", "llava", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "siglip", "smolvlm")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
@@ -72,7 +72,7 @@ class Seeing(Base):
         "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 16, "width": 16}},
         "llava": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 8},
                   "crop_size": {"height": 8, "width": 8}}}
-    preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl"), {
+    preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl", "qwen3_vl"), {
         "image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "min_pixels": 64, "max_pixels": 1600})
 
     for kind, name in (("idefics3", "Idefics3"), ("smolvlm", "SmolVLM")):
@@ -391,7 +391,7 @@ def seeing_decoders(decoder, gemma, rope):
                 vision_config=patches | dict(depth=2, window_size=17, fullatt_block_indexes=[1]))
     yield plain(T.Qwen3VLForConditionalGeneration, T.Qwen3VLConfig, tie_word_embeddings=False,
                 text_config=axes | dict(head_dim=8, attention_bias=False),
-                vision_config=patches | dict(num_position_embeddings=16, deepstack_visual_indexes=[0]))
+                vision_config=patches | dict(depth=2, num_position_embeddings=16, deepstack_visual_indexes=[1, 0]))
 
 
 def scanning_decoders(decoder, rope):

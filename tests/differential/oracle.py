@@ -139,12 +139,13 @@ def run(model, family):
         seen = model.model.get_image_features(pixel_values=pixels[:, None], return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
-    if family in ("qwen2_5_vl", "qwen2_vl"):
+    if family in ("qwen2_5_vl", "qwen2_vl", "qwen3_vl"):
         vision, grid = model.config.vision_config, torch.tensor([[1, 6, 10]])
         pixels = models.patches_of_any_size(60, vision.patch_size, vision.temporal_patch_size)
         seen = model.model.get_image_features(pixels, grid, return_dict=True)
+        details = seen.get("deepstack_features", [])[:model.config.text_config.num_hidden_layers]
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
-                "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
+                "tokens": torch.cat([torch.cat(parts, -1) for parts in zip(seen.pooler_output, *details)]).reshape(-1)}
     if model.can_generate():
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1)}
     ids = ids * mask + 1 * ~mask

@@ -42,6 +42,7 @@ TensorMap of_any_size(const ModelGraph &graph) {
                                  ? 0
                                  : std::stoll("0" + input.dims.substr(input.dims.rfind(' ') + 1));
         if (input.name == "window_rows") area = size;
+        if (input.name == "sizes") out["sizes"] = Tensor::of({1, 2}, std::vector<int32_t>{rows, columns});
         if (input.name != "patches") continue;
         const std::vector<double> pixels = uniform("patches", static_cast<size_t>(all * size));
         out["patches"] = Tensor::of({1, all, size}, std::vector<float>(pixels.begin(), pixels.end()));

@@ -8,3 +8,5 @@ for case, shape in (("prompt", (2, 5, 7)), ("one_row", (1, 1, 3))):
     mask = torch.arange(shape[0] * shape[1]).reshape(shape[:2]) % 3 == 0
     write(__file__, case, {}, {"x": x, "other": other, "mask": mask.to(torch.int64)},
           {"y": torch.where(mask[..., None], other, x)})
+    write(__file__, case + "_added", {"added": True}, {"x": x, "other": other, "mask": mask.to(torch.int64)},
+          {"y": torch.where(mask[..., None], x + other, x)})

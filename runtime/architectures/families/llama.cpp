@@ -146,18 +146,18 @@ void build(Draft &draft, const Kind &kind) {
              .window = window[static_cast<size_t>(i)],
              .residual = x});
         const std::string normed = graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps});
-        if (mixture && mixture->is_in(i)) {
+        if (mixture && mixture->is_in(i))
             x = (*mixture)(layer, graph, normed, x);
-            continue;
-        }
-        x = graph.feed_forward(mlp, normed,
-                               {.hidden = hidden,
-                                .activation = activation,
-                                .up = "up_proj",
-                                .down = "down_proj",
-                                .gate = "gate_proj",
-                                .residual = x,
-                                .biased = mlp_biased});
+        else
+            x = graph.feed_forward(mlp, normed,
+                                   {.hidden = hidden,
+                                    .activation = activation,
+                                    .up = "up_proj",
+                                    .down = "down_proj",
+                                    .gate = "gate_proj",
+                                    .residual = x,
+                                    .biased = mlp_biased});
+        x = decoder.with_details(layer, i, x);
     }
     std::string norm = "model.norm";
     if (factor.logits != 1 && decoder.continues()) norm = scaled_norm(draft, graph, norm, width, factor.logits);
@@ -238,15 +238,15 @@ constexpr MixtureKind qwen3_moe{};
 
 // Of a file with images, the part for texts; what reads images gets a name outside of the base model.
 constexpr std::array<Renaming, 2> of_texts{{{"model.language_model.", "model."}, {"model.visual.", "visual."}}};
-constexpr RotaryKind axes{.axes = true}, sections{.axes = true, .sections = true};
+constexpr RotaryKind axes{.axes = true}, sections{.axes = true, .sections = true},
+    interleaved_axes{.axes = true, .interleaved = true};
 
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> llama() {
-    using enum Architecture::Tied;
-    static constexpr std::array<Architecture, 17> kinds{{
+    static constexpr std::array<Architecture, 16> kinds{{
         {"ernie4_5",
          [](Draft &draft) { build(draft, {.interleaved = true}); },
          {"ernie4_5", {}, {}, all_biases},
@@ -284,7 +284,7 @@ std::span<const Architecture> llama() {
          "model"},
         {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2"}, "model"},
         {"qwen2_5_vl_text",
-         [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf ? axes : sections}); },
+         [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf && !draft.images ? axes : sections}); },
          {},
          "model",
          of_texts},
@@ -293,7 +293,7 @@ std::span<const Architecture> llama() {
          {"qwen2moe", {}, moe_settings, qkv_biases},
          "model"},
         {"qwen2_vl_text",
-         [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf ? axes : sections}); },
+         [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf && !draft.images ? axes : sections}); },
          {"qwen2vl"},
          "model",
          of_texts},
@@ -302,9 +302,8 @@ std::span<const Architecture> llama() {
          [](Draft &draft) { build(draft, {.normed_heads = true, .mixture = &qwen3_moe}); },
          {"qwen3moe", {}, moe_settings},
          "model"},
-        {.model_type = "qwen3_vl", .build = nullptr, .of_texts = "qwen3_vl_text", .tied = by_whole},
         {"qwen3_vl_text",
-         [](Draft &draft) { build(draft, {.normed_heads = true, .rotary = axes}); },
+         [](Draft &draft) { build(draft, {.normed_heads = true, .rotary = draft.gguf ? axes : interleaved_axes}); },
          {"qwen3vl"},
          "model",
          of_texts},

@@ -1,6 +1,6 @@
-// What Qwen2-VL (Wang et al., arXiv:2409.12191) and Qwen2.5-VL (Bai et al., arXiv:2502.13923) make of images: a vision
-// transformer for any number of patches, which have rotary positions in rows and columns. Squares of patches become
-// words. llama.cpp has the part for texts.
+// What Qwen2-VL (Wang et al., arXiv:2409.12191), Qwen2.5-VL (Bai et al., arXiv:2502.13923) and Qwen3-VL (Bai et al.,
+// arXiv:2511.21631) make of images: a vision transformer for any number of patches, which have rotary positions in rows
+// and columns. Squares of patches become words. llama.cpp has the part for texts.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_modules.hpp"
@@ -19,23 +19,71 @@ namespace {
 
 using Tensor = GraphWriter::Tensor;
 
-// The graph "encode_image". `windowed`: that of Qwen2.5-VL, whose norms and feed-forwards differ, too.
+// What the releases differ in.
+struct Release {
+    const char *type;                // of "vision_config"
+    const char *width, *outputs;     // keys of channels
+    bool windowed = false;           // attention within windows, and norms by the root mean square
+    bool deep = false;               // what layers show on the way counts, too, and so do learned positions
+    const char *up, *down, *gate;    // modules of feed-forwards
+    const char *norm, *first, *last; // and of mergers
+};
+constexpr Release qwen2{.type = "qwen2_vl_vision",
+                        .width = "embed_dim",
+                        .outputs = "hidden_size",
+                        .up = "fc1",
+                        .down = "fc2",
+                        .gate = "",
+                        .norm = "ln_q",
+                        .first = "mlp.0",
+                        .last = "mlp.2"};
+constexpr Release qwen2_5{.type = "qwen2_5_vl_vision",
+                          .width = "hidden_size",
+                          .outputs = "out_hidden_size",
+                          .windowed = true,
+                          .up = "up_proj",
+                          .down = "down_proj",
+                          .gate = "gate_proj",
+                          .norm = "ln_q",
+                          .first = "mlp.0",
+                          .last = "mlp.2"};
+constexpr Release qwen3{.type = "qwen3_vl_vision",
+                        .width = "hidden_size",
+                        .outputs = "out_hidden_size",
+                        .deep = true,
+                        .up = "linear_fc1",
+                        .down = "linear_fc2",
+                        .gate = "",
+                        .norm = "norm",
+                        .first = "linear_fc1",
+                        .last = "linear_fc2"};
+
+// The graph "encode_image".
 class QwenTower {
   public:
-    QwenTower(Draft &draft, const Config &whole, bool windowed)
-        : draft_(draft), windowed_(windowed),
-          config_(whole.part("vision_config", windowed ? "qwen2_5_vl_vision" : "qwen2_vl_vision")),
-          graph_(draft.graph("encode_image")), width_(config_.positive(windowed ? "hidden_size" : "embed_dim")),
+    QwenTower(Draft &draft, const Config &whole, const Release &release)
+        : draft_(draft), release_(release), config_(whole.part("vision_config", release.type)),
+          graph_(draft.graph("encode_image")), width_(config_.positive(release.width)),
           heads_(config_.positive("num_heads")), merge_(config_.positive("spatial_merge_size")),
-          hidden_(windowed ? config_.positive("intermediate_size") : width_ * config_.positive("mlp_ratio")),
+          outputs_(config_.positive(release.outputs)),
+          hidden_(config_.reads("mlp_ratio") ? width_ * config_.positive("mlp_ratio")
+                                             : config_.positive("intermediate_size")),
           activation_(config_.activation("hidden_act")) {}
 
     void build(Json place) {
         read_input(std::move(place));
         Tensor x = embedded();
+        if (release_.deep) x = with_positions(x);
         const RotaryLayer rotary(draft_, std::string(prefix) + "rotary.frequencies", turns(), false);
-        for (int64_t i = 0; i < config_.layers("depth"); ++i) x = layer(i, x, rotary);
-        graph_.output(draft_.images->output, merged(x));
+        const std::vector<int64_t> deep = release_.deep ? deep_layers() : std::vector<int64_t>();
+        std::vector<Tensor> shown; // by layers on the way, no more than the decoder has layers that take it
+        for (int64_t i = 0; i < config_.layers("depth"); ++i) {
+            x = layer(i, x, rotary);
+            const auto at = std::ranges::find(deep, i);
+            if (at != deep.end() && std::cmp_less(shown.size(), draft_.config.layers("num_hidden_layers")))
+                shown.push_back(merged(deep_merger(at - deep.begin()), x, true));
+        }
+        add_output(merged("merger", x, false), shown);
         config_.ignore({"tokens_per_second"}); // of videos
         config_.finish();
     }
@@ -45,13 +93,13 @@ class QwenTower {
     static constexpr const char *prefix = "visual.";
     // The inputs of the graph beside patches, as model::AnySize has them.
     static constexpr const char *coordinates = "coordinates", *lengths = "lengths", *window_rows = "window_rows",
-                                *window_lengths = "window_lengths", *window_places = "window_places";
+                                *window_lengths = "window_lengths", *window_places = "window_places", *sizes = "sizes";
 
     Draft &draft_;
-    bool windowed_;
+    const Release &release_;
     Config config_;
     GraphWriter &graph_;
-    int64_t width_, heads_, merge_, hidden_;
+    int64_t width_, heads_, merge_, outputs_, hidden_;
     std::string activation_;
     int64_t patch_ = 0, frames_ = 0;
     std::vector<int64_t> full_; // layers without windows
@@ -81,7 +129,11 @@ class QwenTower {
         graph_.input("patches", DType::f32, "B N " + values, 3 * patch_ * patch_);
         graph_.input(coordinates, DType::i32, "B N 2");
         graph_.input(lengths, DType::i32, "B");
-        if (windowed_) read_windows();
+        if (release_.windowed) read_windows();
+        if (!release_.deep) return;
+        if (merge_ > 16) config_.fail("spatial_merge_size", "expected at most 16"); // convolutions have its square
+        draft_.images->any_size["sizes"] = sizes;
+        graph_.input(sizes, DType::i32, "B 2");
     }
 
     // Their side is rounded down to whole squares.
@@ -107,7 +159,46 @@ class QwenTower {
         const model::Weight frames = draft_.weights.at(kernel).shaped({width_ * 3, frames_, patch_ * patch_});
         draft_.weights.add(matrix, matrices_summed(frames).shaped({width_, 3 * patch_ * patch_}));
         draft_.unused.insert(kernel);
-        return graph_.linear(module, "patches", {.outputs = width_, .biased = false, .weight = matrix});
+        return graph_.linear(module, "patches", {.outputs = width_, .biased = release_.deep, .weight = matrix});
+    }
+
+    // Those of a square grid, resampled to that of the image.
+    [[nodiscard]] Tensor with_positions(const Tensor &x) const {
+        const char *const key = "num_position_embeddings";
+        const int64_t count = config_.positive(key);
+        const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(count)));
+        if (side * side != count || side > 256)
+            config_.fail(key, "expected the square of a number up to 256, found " + std::to_string(count));
+        const std::string module = std::string(prefix) + "pos_embed", weight = module + ".weight",
+                          table = module + ".table";
+        graph_.require(weight, {count, width_});
+        draft_.weights.add(table, draft_.weights.at(weight).shaped({side, side, width_}));
+        draft_.unused.insert(weight);
+        return graph_.layer(module, "interpolated_positions",
+                            {{"x", x}, {"coordinates", coordinates}, {"sizes", sizes}});
+    }
+
+    // Whose patches are merged, too, each by a merger of its own, to be added after layers of the decoder.
+    [[nodiscard]] std::vector<int64_t> deep_layers() const {
+        std::vector<int64_t> out;
+        for (const double number : config_.reals("deepstack_visual_indexes")) {
+            require_merger(deep_merger(std::ssize(out)), true);
+            out.push_back(std::abs(number) < 1000 ? static_cast<int64_t>(number) : -1);
+        }
+        return out;
+    }
+
+    static std::string deep_merger(int64_t number) { return "deepstack_merger_list." + std::to_string(number); }
+
+    // What stands for words, and beside it what layers on the way have shown.
+    void add_output(Tensor words, const std::vector<Tensor> &shown) const {
+        for (const Tensor &each : shown) {
+            const int64_t channels = graph_.channels(words) + outputs_;
+            words = graph_.layer(each + ".beside", "concat", {{"a", words}, {"b", each}});
+            graph_.set_channels(words, channels);
+        }
+        draft_.images->details = std::ssize(shown);
+        graph_.output(draft_.images->output, words);
     }
 
     // Half of the pairs of a head turn with rows, the others with columns.
@@ -145,7 +236,7 @@ class QwenTower {
     }
 
     [[nodiscard]] Tensor norm(const std::string &module, const Tensor &x) const {
-        if (windowed_) return graph_.rms_norm(module, x, {.eps = eps});
+        if (release_.windowed) return graph_.rms_norm(module, x, {.eps = eps});
         return graph_.layer_norm(module, x, {.eps = eps});
     }
 
@@ -155,10 +246,13 @@ class QwenTower {
             graph_.linear(name + ".attn.proj", attention(number, name + ".attn", norm(name + ".norm1", x), rotary),
                           {.outputs = width_, .residual = x});
         const Tensor normed = norm(name + ".norm2", attended);
-        GraphWriter::FeedForward options{.hidden = hidden_, .activation = activation_, .up = "fc1", .down = "fc2"};
-        if (windowed_) options.up = "up_proj", options.down = "down_proj", options.gate = "gate_proj";
-        options.residual = attended;
-        return graph_.feed_forward(name + ".mlp", normed, options);
+        return graph_.feed_forward(name + ".mlp", normed,
+                                   {.hidden = hidden_,
+                                    .activation = activation_,
+                                    .up = release_.up,
+                                    .down = release_.down,
+                                    .gate = release_.gate,
+                                    .residual = attended});
     }
 
     // To all patches of the image, or to those of the same window.
@@ -171,7 +265,7 @@ class QwenTower {
         Tensor q = rotary(graph_, query + "_rotary", product(query), heads_, ""),
                k = rotary(graph_, key + "_rotary", product(key), heads_, ""), v = product(value);
         const std::string heads = module + ".heads";
-        if (!windowed_ || std::ranges::find(full_, number) != full_.end())
+        if (!release_.windowed || std::ranges::find(full_, number) != full_.end())
             return graph_.attention(heads, q, k, v, {.heads = heads_, .kv_heads = heads_, .key_lengths = lengths});
         const auto gathered = [&](const std::string &name, const Tensor &rows, const char *numbers) {
             return graph_.layer(name, "gather", {{"x", rows}, {"rows", numbers}});
@@ -185,29 +279,67 @@ class QwenTower {
             window_places);
     }
 
-    // A product of the rows of each square side by side, which follow each other: a convolution whose steps are as wide
-    // as it is.
-    [[nodiscard]] Tensor merged(const Tensor &x) {
-        const std::string merger = std::string(prefix) + "merger.", first = merger + "mlp.0", last = merger + "mlp.2",
-                          kernel = first + ".kernel";
-        const int64_t side_by_side = merge_ * merge_, wide = side_by_side * width_;
-        const Tensor normed = norm(merger + "ln_q", x);
-        graph_.require(first + ".weight", {wide, wide});
-        graph_.require(first + ".bias", {wide});
-        draft_.weights.add(
-            kernel, transposed_stack(draft_.weights.at(first + ".weight").shaped({wide, side_by_side, width_}), 0, 1));
+    // The rows of each square, which follow each other, side by side: a product of them, then another.
+    [[nodiscard]] Tensor merged(const std::string &name, const Tensor &x, bool normed_together) const {
+        const std::string merger = prefix + name + ".", first = merger + release_.first, kernel = first + ".kernel";
+        const int64_t squared = merge_ * merge_, wide = squared * width_;
+        require_merger(name, normed_together);
+        // A file has the channels of one row after the other; here each channel of all rows comes first.
+        const model::Weight by_channel =
+            transposed_stack(draft_.weights.at(first + ".weight").shaped({wide, squared, width_}), 0, 1);
         draft_.unused.insert(first + ".weight");
-        const Tensor mixed =
-            graph_.layer(first, "conv1d", {{"x", normed}}, {{"stride", side_by_side}, {"activation", "gelu"}},
-                         {{"weight", kernel}, {"bias", first + ".bias"}});
-        graph_.set_channels(mixed, wide);
-        return graph_.linear(last, mixed, {.outputs = config_.positive(windowed_ ? "out_hidden_size" : "hidden_size")});
+        Tensor mixed;
+        if (normed_together) {
+            draft_.weights.add(kernel, by_channel.shaped({wide, wide}));
+            mixed = graph_.activated("gelu", graph_.linear(first, norm_of_squares(merger + release_.norm, x),
+                                                           {.outputs = wide, .weight = kernel}));
+        } else { // a convolution whose steps are as wide as it is
+            draft_.weights.add(kernel, by_channel);
+            mixed = graph_.layer(first, "conv1d", {{"x", norm(merger + release_.norm, x)}},
+                                 {{"stride", squared}, {"activation", "gelu"}},
+                                 {{"weight", kernel}, {"bias", first + ".bias"}});
+            graph_.set_channels(mixed, wide);
+        }
+        return graph_.linear(merger + release_.last, mixed, {.outputs = outputs_});
+    }
+
+    // Of all channels of a square, which a convolution of each channel by itself brings side by side.
+    [[nodiscard]] Tensor norm_of_squares(const std::string &module, const Tensor &x) const {
+        const int64_t squared = merge_ * merge_, wide = squared * width_;
+        const std::string together = module + ".squares";
+        lamina::Tensor ones(TensorType{DType::f32, {wide, 1, squared}});
+        for (int64_t i = 0; i < wide; ++i) ones.f32()[static_cast<size_t>(i * squared + i % squared)] = 1;
+        draft_.weights.add(together + ".weight", model::Weight::of(std::move(ones)));
+        for (const char *port : {".weight", ".bias"}) {
+            const model::Weight &given = draft_.weights.at(module + port);
+            draft_.weights.add(module + ".by_channel" + port,
+                               transposed_stack(given.shaped({1, squared, width_}), 0, 1).shaped({wide}));
+            draft_.unused.insert(module + port);
+        }
+        const Tensor squares =
+            graph_.layer(together, "grouped_conv1d", {{"x", x}}, {{"groups", width_}, {"stride", squared}});
+        graph_.set_channels(squares, wide);
+        return graph_.layer_norm(module, squares, {.eps = eps, .module = module + ".by_channel"});
+    }
+
+    // Also of one that nothing takes.
+    void require_merger(const std::string &name, bool normed_together) const {
+        const std::string merger = prefix + name + ".";
+        const int64_t wide = merge_ * merge_ * width_;
+        for (const char *port : {".weight", ".bias"}) {
+            if (!release_.windowed || port == std::string_view(".weight"))
+                graph_.require(merger + release_.norm + port, {normed_together ? wide : width_});
+        }
+        graph_.require(merger + release_.first + ".weight", {wide, wide});
+        graph_.require(merger + release_.first + ".bias", {wide});
+        graph_.require(merger + release_.last + ".weight", {outputs_, wide});
+        graph_.require(merger + release_.last + ".bias", {outputs_});
     }
 };
 
 // Of a model that was trained to talk; others read texts alone here.
-void see(Draft &draft, const Config &whole, bool windowed) {
-    if (continues_texts(draft)) QwenTower(draft, whole, windowed).build(image_place(draft, whole, "image_token_id"));
+void see(Draft &draft, const Config &whole, const Release &release) {
+    if (continues_texts(draft)) QwenTower(draft, whole, release).build(image_place(draft, whole, "image_token_id"));
 }
 
 } // namespace
@@ -215,19 +347,24 @@ void see(Draft &draft, const Config &whole, bool windowed) {
 namespace families {
 
 std::span<const Architecture> qwen2_vl() {
-    static constexpr std::array<Architecture, 2> kinds{{
+    static constexpr std::array<Architecture, 3> kinds{{
         {.model_type = "qwen2_5_vl",
          .build = nullptr,
          .of_texts = "qwen2_5_vl_text",
-         .see = [](Draft &draft, const Config &whole) { see(draft, whole, true); },
+         .see = [](Draft &draft, const Config &whole) { see(draft, whole, qwen2_5); },
          .flat = true,
          .tied = Architecture::Tied::by_either},
         {.model_type = "qwen2_vl",
          .build = nullptr,
          .of_texts = "qwen2_vl_text",
-         .see = [](Draft &draft, const Config &whole) { see(draft, whole, false); },
+         .see = [](Draft &draft, const Config &whole) { see(draft, whole, qwen2); },
          .flat = true,
          .tied = Architecture::Tied::by_either},
+        {.model_type = "qwen3_vl",
+         .build = nullptr,
+         .of_texts = "qwen3_vl_text",
+         .see = [](Draft &draft, const Config &whole) { see(draft, whole, qwen3); },
+         .tied = Architecture::Tied::by_whole},
     }};
     return kinds;
 }

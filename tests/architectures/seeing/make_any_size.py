@@ -74,6 +74,6 @@ def sizes(name):
 
 
 if __name__ == "__main__":
-    expected = {name: answers(name) for name in ("qwen2_5_vl_sees", "qwen2_vl_sees")}
+    expected = {name: answers(name) for name in ("qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_vl_sees")}
     expected["sizes"] = sizes("qwen2_5_vl_sees")
     (here / "any_size.json").write_text(json.dumps(expected, indent=1) + "\n")
