@@ -1,5 +1,4 @@
 // lamina bench: how fast layers and models are on a device, beside what the device can do at most.
-#include "adapters.hpp"
 #include "bench_chart.hpp"
 #include "bench_layers.hpp"
 #include "bench_model.hpp"
@@ -7,6 +6,7 @@
 #include "command.hpp"
 #include "draft.hpp"
 #include "limits.hpp"
+#include "load_arguments.hpp"
 #include "model_arguments.hpp"
 
 #include "base/file.hpp"
@@ -25,7 +25,7 @@ struct BenchOptions {
     LayerBench layers;
     ModelBench models;
     SessionArguments session;
-    std::vector<std::string> lora; // adapters of all models
+    LoadArguments load; // of all models
     std::string beside, format = "table";
     std::filesystem::path report, svg;
 };
@@ -101,7 +101,7 @@ Sheet bench_models(const Runtime &runtime, const Device &device, const DeviceLim
         std::ranges::move(found, std::back_inserter(to));
     };
     for (const std::string &path : models) {
-        const Model model = runtime.load(path, load_options(options.lora));
+        const Model model = runtime.load(path, load_options(options.load));
         add(figures, bench_model(runtime, model, device, here, &limits, options.models, output));
         if (const auto &other = options.layers.beside)
             add(beside, bench_model(runtime, model, *other, there, nullptr, options.models, output));
@@ -125,7 +125,7 @@ void print_perplexities(const Runtime &runtime, const Device &device, const std:
     const SessionOptions here = session_options(options.session, runtime, device);
     std::vector<ModelFigure> figures, beside;
     for (const std::string &path : models) {
-        const Model model = runtime.load(path, load_options(options.lora));
+        const Model model = runtime.load(path, load_options(options.load));
         std::ranges::move(bench_perplexity(runtime, model, device, here, options.models, output),
                           std::back_inserter(figures));
         if (const auto &other = options.layers.beside)
@@ -146,7 +146,7 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
     check_output_file(options.report, "--report", ".md");
     check_output_file(options.svg, "--svg", ".svg");
     for (const std::string &path : targets.models)
-        check_workload_usage(app, options.models.work, runtime.load(path, load_options(options.lora)));
+        check_workload_usage(app, options.models.work, runtime.load(path, load_options(options.load)));
     const Device device = runtime.device(global.device);
     note_device(device, output);
     if (!options.beside.empty()) options.layers.beside = runtime.device(options.beside);
@@ -222,7 +222,7 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
                "with --perplexity: how many tokens are read at a time, without those before them")
         .within(int64_t{2}, int64_t{1} << 20)
         .shows_default();
-    add_lora_option(app, options->lora);
+    add_load_options(app, options->load);
     add_draft_option(app, options->models.draft);
     add_session_options(app, options->session);
     app.option("--compare-device", options->beside, "ID", "also measure on this device").not_empty();

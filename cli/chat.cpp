@@ -1,10 +1,10 @@
 // lamina chat: a conversation with a model, in the format that it was trained for.
-#include "adapters.hpp"
 #include "command.hpp"
 #include "draft.hpp"
 #include "generate_options.hpp"
 #include "image_run.hpp"
 #include "lines.hpp"
+#include "load_arguments.hpp"
 #include "model_arguments.hpp"
 #include "table.hpp"
 #include "text_run.hpp"
@@ -28,7 +28,7 @@ struct ChatCommandOptions {
     std::vector<std::string> texts, images;
     std::string system, truncation = "auto";
     SessionArguments session;
-    std::vector<std::string> lora; // adapters
+    LoadArguments load;
     std::filesystem::path draft;
     GenerateOptions generate;
     GrammarArguments grammar;
@@ -135,7 +135,7 @@ GenerateOptions answer_options(const ChatCommandOptions &options, const Argument
 
 int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
-    const Model model = runtime.load(options.model, load_options(options.lora));
+    const Model model = runtime.load(options.model, load_options(options.load));
     refuse_media(options.texts);
     if (!options.images.empty()) expect_image_prompts(model);
     (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
@@ -160,7 +160,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     app.footer("Each line on stdin is a message; the answer is printed as it comes.\n"
                "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
                "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"\n"
-               "          lamina chat llava-1.5-7b-hf --image photo.jpg \"What is this?\"");
+               "          lamina chat gemma-3-4b-it-Q4_K_M.gguf --image photo.jpg \"What is this?\"");
     auto options = std::make_shared<ChatCommandOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");
@@ -168,7 +168,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
                "an image that comes with the first message; may be repeated; for models that see");
     app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
         .not_empty();
-    add_lora_option(app, options->lora);
+    add_load_options(app, options->load);
     add_draft_option(app, options->draft);
     add_session_options(app, options->session);
     app.choice("--truncation", options->truncation, {"auto", "disabled"},

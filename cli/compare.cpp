@@ -1,8 +1,8 @@
 // lamina compare: compares a model on a device with the layers' references, layer by layer.
-#include "adapters.hpp"
 #include "command.hpp"
 #include "image_run.hpp"
 #include "interrupt.hpp"
+#include "load_arguments.hpp"
 #include "model_arguments.hpp"
 #include "record.hpp"
 #include "table.hpp"
@@ -22,7 +22,7 @@ struct CompareCommandOptions {
     std::filesystem::path model;
     std::vector<std::string> texts, inputs;
     SessionArguments session;
-    std::vector<std::string> lora; // adapters
+    LoadArguments load;
     std::string graph, against = "reference", with;
     std::filesystem::path svg, replay, record;
     size_t repeat = 1;
@@ -138,7 +138,7 @@ std::string as_text(const RecordComparison &comparison, const Output &output) {
 int compare_with(const CompareCommandOptions &options, const Runtime &runtime, const Model &model, const Device &device,
                  Output &output) {
     const bool records = options.with == "transformers";
-    if (records && !options.lora.empty())
+    if (records && !options.load.lora.empty())
         throw Error(ErrorCode::usage,
                     "--lora: --with transformers computes the model without adapters; expected a record "
                     "of the model that PEFT's merge_and_unload() makes");
@@ -178,7 +178,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
         throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
     check_output_file(options.svg, "--svg", ".svg");
     const Runtime runtime(global.runtime(output));
-    const Model model = runtime.load(options.model, load_options(options.lora));
+    const Model model = runtime.load(options.model, load_options(options.load));
     const Device device = runtime.device(global.device);
     note_device(device, output);
     if (!options.with.empty()) return compare_with(options, runtime, model, device, output);
@@ -248,7 +248,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--record", options->record, "FILE",
                "keep what --with transformers computed, a safetensors file, to compare with it elsewhere")
         .not_empty();
-    add_lora_option(app, options->lora);
+    add_load_options(app, options->load);
     add_session_options(app, options->session);
     app.option("--svg", options->svg, "FILE", "draw layers and errors as a heat map").not_empty();
     app.option(

@@ -1,6 +1,6 @@
 // lamina convert: writes any model that Lamina can read as a model folder, with its matrices in another dtype if asked.
-#include "adapters.hpp"
 #include "command.hpp"
+#include "load_arguments.hpp"
 #include "table.hpp"
 
 #include "base/binary_size.hpp"
@@ -14,8 +14,8 @@ namespace {
 
 struct ConvertCommand {
     std::filesystem::path from, folder;
-    std::string weights;           // empty: each keeps its dtype
-    std::vector<std::string> lora; // adapters
+    std::string weights; // empty: each keeps its dtype
+    LoadArguments load;
 };
 
 std::vector<std::string> weight_dtype_names() {
@@ -82,9 +82,11 @@ int convert(const ConvertCommand &command, const GlobalOptions &global, Output &
         };
     };
     const Runtime runtime(global.runtime(output));
+    const LoadOptions how = load_options(command.load);
     const Conversion made = lamina::convert(runtime, command.from,
                                             {.weights = dtype_named(command.weights),
-                                             .adapters = load_options(command.lora).adapters,
+                                             .adapters = how.adapters,
+                                             .mmproj = how.mmproj,
                                              .progress = progress_of("converting")});
     made.model.save(command.folder, false, progress_of("saving"));
     output.clear_progress();
@@ -113,7 +115,7 @@ Command add_convert(const Arguments &lamina, const GlobalOptions &global) {
     app.positional("FOLDER", command->folder, "the model folder to write, which must be new or empty")
         .required()
         .not_empty();
-    add_lora_option(app, command->lora);
+    add_load_options(app, command->load);
     app.choice("--weights", command->weights, weight_dtype_names(), "dtype of matrices; default: each keeps its own");
     return {app, [command, &global](Output &output) { return convert(*command, global, output); }};
 }

@@ -30,7 +30,8 @@ std::vector<Image> read_images(const std::vector<std::string> &files) {
 void expect_image_prompts(const Model &model) {
     const ModelContents contents = inspect(model);
     if (!contents.generation || !contents.generation->images)
-        throw Error(ErrorCode::usage, "--image: " + contents.name + " takes no images in prompts");
+        throw Error(ErrorCode::usage, "--image: " + contents.name + " takes no images in prompts" +
+                                          (contents.no_images.empty() ? "" : "; " + contents.no_images));
 }
 
 void ImageRun::arguments(const std::vector<std::string> &all, bool takes_texts) {

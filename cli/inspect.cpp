@@ -1,6 +1,6 @@
 // lamina inspect: what a model folder holds: graphs, layers, weights, vocabularies, how it generates.
-#include "adapters.hpp"
 #include "command.hpp"
+#include "load_arguments.hpp"
 #include "model_arguments.hpp"
 #include "parts.hpp"
 #include "table.hpp"
@@ -324,7 +324,7 @@ struct InspectOptions {
     std::filesystem::path model;
     bool weights = false;
     SessionArguments session;
-    std::vector<std::string> lora; // adapters
+    LoadArguments load;
 };
 
 // What each of several devices would have of the model; empty if none is named.
@@ -340,14 +340,14 @@ std::vector<Session::Part> parts_of(const InspectOptions &options, const Argumen
                                       "vulkan:0,cpu; found '" +
                                           global.device + "'");
     return runtime
-        .session(runtime.load(options.model, load_options(options.lora)), device,
+        .session(runtime.load(options.model, load_options(options.load)), device,
                  session_options(options.session, runtime, device))
         .parts();
 }
 
 int inspect(const InspectOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
     const Runtime runtime(global.runtime(output));
-    const ModelContents model = lamina::inspect(runtime, options.model, load_options(options.lora));
+    const ModelContents model = lamina::inspect(runtime, options.model, load_options(options.load));
     const std::vector<Session::Part> parts =
         model.fault ? std::vector<Session::Part>() : parts_of(options, app, global, runtime);
     if (output.json()) {
@@ -371,7 +371,7 @@ Command add_inspect(const Arguments &lamina, const GlobalOptions &global) {
     auto options = std::make_shared<InspectOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.flag("--weights", options->weights, "also list every weight with its dtype and shape");
-    add_lora_option(app, options->lora);
+    add_load_options(app, options->load);
     add_cache_option(app, options->session);
     add_split_options(app, options->session);
     return {app, [options, app, &global](Output &output) { return inspect(*options, app, global, output); }};

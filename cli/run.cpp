@@ -1,11 +1,11 @@
 // lamina run: a model on texts, or one of its graphs on tensors.
-#include "adapters.hpp"
 #include "audio_run.hpp"
 #include "command.hpp"
 #include "draft.hpp"
 #include "generate_options.hpp"
 #include "image_run.hpp"
 #include "interrupt.hpp"
+#include "load_arguments.hpp"
 #include "model_arguments.hpp"
 #include "reading_run.hpp"
 #include "table.hpp"
@@ -29,7 +29,7 @@ struct RunOptions {
     std::vector<std::string> texts, inputs, outputs, taps;
     std::string graph, language, task, on_error = "stop";
     SessionArguments session;
-    std::vector<std::string> lora; // adapters
+    LoadArguments load;
     std::filesystem::path draft;
     GenerateOptions generate;
     std::optional<int64_t> likeliest;
@@ -265,7 +265,7 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
 int run(const RunOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
     check_usage(options, app, output.json());
     const Runtime runtime(global.runtime(output));
-    const Model model = runtime.load(options.model, load_options(options.lora));
+    const Model model = runtime.load(options.model, load_options(options.load));
     const Device device = runtime.device(global.device);
     note_device(device, output);
     SessionOptions how = session_options(options.session, runtime, device);
@@ -380,7 +380,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         "NAME[=FILE.npy]");
     app.option("--output-dir", options->output_folder, "DIR", "write every output to DIR/NAME.npy").not_empty();
     app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
-    add_lora_option(app, options->lora);
+    add_load_options(app, options->load);
     add_draft_option(app, options->draft);
     add_session_options(app, options->session);
     app.option("--language", options->language, "NAME", "language of the speech, such as en; default: detected")

@@ -1,10 +1,10 @@
 // lamina serve: models behind HTTP.
 #include "serve/server.hpp"
 
-#include "adapters.hpp"
 #include "command.hpp"
 #include "draft.hpp"
 #include "interrupt.hpp"
+#include "load_arguments.hpp"
 #include "model_arguments.hpp"
 
 #include "base/dynamic_library.hpp"
@@ -30,7 +30,7 @@ struct ServeArguments {
             largest_body = 32, bodies = 256, slots = 8, context = 4096, guess_ahead = 0, most_models = 0;
     bool truncate = false;
     SessionArguments session;
-    std::vector<std::string> lora; // adapters
+    LoadArguments load;
     std::filesystem::path draft;
 };
 
@@ -162,10 +162,13 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
     add_aliases(arguments.aliases, models);
     for (const auto &[name, device] : assignments(arguments.devices, "--device-of"))
         model_called(name, models, "--device-of").device = device;
-    const ServedAdapters adapters = served_adapters(arguments.lora);
-    if (!arguments.lora.empty() && models.size() != 1)
+    const ServedAdapters adapters = served_adapters(arguments.load);
+    if (!arguments.load.lora.empty() && models.size() != 1)
         throw Error(ErrorCode::usage,
                     "--lora: expected one MODEL, which the adapter changes; found " + std::to_string(models.size()));
+    if (!arguments.load.mmproj.empty() && models.size() != 1)
+        throw Error(ErrorCode::usage, "--mmproj: expected one MODEL, whose images it reads; found " +
+                                          std::to_string(models.size()) + ". Others take the mmproj*.gguf beside them");
     if (!arguments.draft.empty() && models.size() != 1)
         throw Error(ErrorCode::usage,
                     "--draft: expected one MODEL, whose answers it guesses; found " + std::to_string(models.size()));
@@ -304,10 +307,11 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
                "the same for an address; behind a proxy, where all have the same one: as many as --connections")
         .shows_default()
         .within(int64_t{1}, int64_t{1 << 16});
-    app.option("--lora", arguments->lora, "[NAME=]ADAPTER[=SCALE]",
+    app.option("--lora", arguments->load.lora, "[NAME=]ADAPTER[=SCALE]",
                "an adapter (LoRA), as other commands take it. With a NAME, requests choose it as a model of this name, "
                "which shares the weights of MODEL; without, it is merged into MODEL; may be repeated")
         .not_empty();
+    add_mmproj_option(app, arguments->load.mmproj);
     add_draft_option(app, arguments->draft);
     arguments->session.cache = "auto";
     add_session_options(app, arguments->session, {"auto", "f32", "f16", "q8_0"});

@@ -21,6 +21,7 @@ struct ConvertOptions {
     // and iq4_nl those of fewer bits.
     std::optional<DType> weights = {};
     std::vector<Adapter> adapters = {};                         // merged into the weights
+    std::filesystem::path mmproj = {};                          // as in LoadOptions
     std::function<void(size_t done, size_t all)> progress = {}; // after every weight; may throw to stop
 };
 

@@ -131,12 +131,13 @@ void add_runtime(nb::module_ &m) {
         .def(
             "load",
             [](const Runtime &runtime, const std::filesystem::path &path,
-               const std::vector<std::pair<std::filesystem::path, double>> &lora) {
-                LoadOptions options;
+               const std::vector<std::pair<std::filesystem::path, double>> &lora, const std::filesystem::path &mmproj) {
+                LoadOptions options{.adapters = {}, .mmproj = mmproj};
                 for (const auto &[adapter, scale] : lora) options.adapters.push_back({adapter, scale});
                 return unlocked([&] { return runtime.load(path, options); });
             },
-            nb::arg("path"), nb::arg("lora") = std::vector<std::pair<std::filesystem::path, double>>())
+            nb::arg("path"), nb::arg("lora") = std::vector<std::pair<std::filesystem::path, double>>(),
+            nb::arg("mmproj") = std::filesystem::path())
         .def("session", &make_session, nb::arg("model"), nb::arg("device"), nb::arg("variants"), nb::arg("keep_all"),
              nb::arg("fusion"), nb::arg("precision"), nb::arg("kv_cache"), nb::arg("split"), nb::arg("max_memory"));
 }

@@ -37,6 +37,7 @@ class Loaded(NamedTuple):
     how: How
     lora: Tuple[Tuple[str, float], ...] = ()
     draft: str = ""
+    mmproj: str = ""
 
 
 class Open(NamedTuple):
@@ -52,7 +53,7 @@ class Handle:
     def __init__(self, loaded: Loaded) -> None:
         self._loaded, self._how = loaded, loaded.how
         self._runtime = runtime(loaded.plugin_folders, loaded.cache, loaded.validation)
-        model = self._runtime.load(loaded.path, loaded.lora)
+        model = self._runtime.load(loaded.path, loaded.lora, loaded.mmproj)
         self._name, self._path = model.name, model.folder
         self._device = self._runtime.device(loaded.device)
         self._turn = threading.RLock()

@@ -47,6 +47,7 @@ def load(
     split: Sequence[int] = (),
     max_memory: Sequence[int] = (),
     lora: Union[Path, Sequence[Path], Mapping[Path, float]] = (),
+    mmproj: Path = "",
     draft: Path = "",
     cache: bool = True,
     validation: bool = False,
@@ -76,6 +77,9 @@ def load(
     lora
         Adapters to merge into the model: folders of PEFT, or GGUF files for a model in a GGUF file; with how strong each
         is, {"adapter": 0.5}, or as they were trained.
+    mmproj
+        The projector of a GGUF file, which reads images for it. By default it is the file mmproj*.gguf beside the model,
+        if there is one that fits.
     draft
         A smaller model with the same vocabulary, which guesses what a text goes on with that is written alone. Several
         tokens are then checked in one step, as long as that is faster; the text is the same.
@@ -88,8 +92,9 @@ def load(
     known = os.path.abspath(given) if os.path.exists(given) else given  # or the name of a model
     how = How(dict(variants), precision, kv_cache, fusion, list(split), list(max_memory))
     guesses = os.path.abspath(draft) if os.path.exists(draft) else os.fspath(draft)
+    projector = os.path.abspath(mmproj) if os.fspath(mmproj) else ""
     folders = folders_of(plugin_folders)
-    return Model(Loaded(known, device, folders, cache, validation, how, adapters_of(lora), guesses))
+    return Model(Loaded(known, device, folders, cache, validation, how, adapters_of(lora), guesses, projector))
 
 
 class Part(NamedTuple):

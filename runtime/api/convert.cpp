@@ -138,7 +138,8 @@ Tensor copy_of(const model::Weight &weight) {
 
 Conversion convert(const Runtime &runtime, const std::filesystem::path &path, const ConvertOptions &options) {
     const abi::Registry &plugins = *detail::Access::state(runtime)->plugins;
-    const auto model = architectures::open(path, options.adapters, plugins.folders());
+    const auto model =
+        architectures::open(path, {.adapters = options.adapters, .mmproj = options.mmproj}, plugins.folders());
     api::check_model(*model, plugins);
 
     Conversion out;

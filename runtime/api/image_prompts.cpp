@@ -17,8 +17,9 @@ namespace {
 
 const model::Images &images_of(const model::Model &model) {
     if (!model.images || !model.images->place)
-        throw Error(ErrorCode::usage,
-                    model.folder.string() + " takes no images in prompts: it " + model::what_it_does(model));
+        throw Error(ErrorCode::usage, model.folder.string() + " takes no images in prompts: it " +
+                                          model::what_it_does(model) +
+                                          (model.no_images.empty() ? "" : "; " + model.no_images));
     return *model.images;
 }
 

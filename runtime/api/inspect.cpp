@@ -147,6 +147,7 @@ ModelContents contents_of(const model::Model &model, const abi::Registry &plugin
     if (model.speech) out.speech = speech_of(*model.speech);
     out.ignored_keys = model.ignored;
     out.notes = model.notes;
+    out.no_images = model.no_images;
     return out;
 }
 
@@ -158,7 +159,7 @@ ModelContents inspect(const Model &model) {
 
 ModelContents inspect(const Runtime &runtime, const std::filesystem::path &folder, const LoadOptions &options) {
     const abi::Registry &plugins = *detail::Access::state(runtime)->plugins;
-    const auto model = architectures::open(folder, options.adapters, plugins.folders());
+    const auto model = architectures::open(folder, options, plugins.folders());
     api::expect_plugins(*model, plugins);
     std::optional<Error> fault;
     try {

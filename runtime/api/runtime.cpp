@@ -214,8 +214,7 @@ Device Runtime::device(const std::string &id) const {
 }
 
 Model Runtime::load(const std::filesystem::path &folder, const LoadOptions &options) const {
-    return detail::Access::checked(architectures::open(folder, options.adapters, state_->plugins->folders()),
-                                   state_->plugins);
+    return detail::Access::checked(architectures::open(folder, options, state_->plugins->folders()), state_->plugins);
 }
 
 Model Runtime::load(const ModelDescription &description) const {

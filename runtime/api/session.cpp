@@ -25,7 +25,9 @@ Session Session::with_adapters(const std::vector<Adapter> &adapters) const {
                     "adapters beside a model: expected a session on one device, found one on " + state_->device.id);
     static std::atomic<uint64_t> last = 0;
     const std::shared_ptr<detail::SessionState> &base = state_->beside ? state_->beside : state_;
-    const auto changed = architectures::open(base->model->folder, adapters, base->runtime->plugins->folders());
+    const auto changed =
+        architectures::open(base->model->folder, {.adapters = adapters, .mmproj = base->model->projector},
+                            base->runtime->plugins->folders());
     architectures::Beside found =
         architectures::beside(*base->model, *changed, "adapter " + std::to_string(++last) + ": ");
     Session out;

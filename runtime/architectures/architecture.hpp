@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -79,7 +80,8 @@ struct Draft {
     std::set<std::string, std::less<>> unused = {}; // weights that a file may contain and no layer needs
     std::set<std::string, std::less<>> spare = {};  // the same, but some layer may need them
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
-    const Description *description = nullptr; // null: Lamina knows the architecture
+    const Description *description = nullptr;          // null: Lamina knows the architecture
+    std::shared_ptr<const JsonText> preprocessor = {}; // preprocessor_config.json; null: that of `folder`
 
     GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights, spare).first->second; }
     // The first of these tensors that the file contains; the first name, if it contains none.

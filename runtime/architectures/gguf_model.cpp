@@ -5,6 +5,7 @@
 #include "architectures/adapters.hpp"
 #include "architectures/assemble.hpp"
 #include "architectures/gguf_names.hpp"
+#include "architectures/gguf_projector.hpp"
 #include "architectures/text_settings.hpp"
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
@@ -20,8 +21,7 @@ namespace {
 using model::GgufType;
 using model::GgufValue;
 
-// Keys that are read below, or that say nothing of numbers; n_deepstack_layers and rope.dimension_sections are of
-// images.
+// Keys that are read below, or that say nothing of numbers; n_deepstack_layers is of images.
 constexpr std::array<std::string_view, 13> others{"attention.causal",
                                                   "attention.recurrent_layers",
                                                   "attention.sliding_window_pattern",
@@ -66,6 +66,8 @@ class Reader {
           place_(file.string() + ": metadata") {
         if (gguf_.metadata.has("general.type") && gguf_.metadata.at("general.type").string() == "adapter")
             refuse("an adapter, which changes another model: give that model, and --lora with this file");
+        if (type_ == "clip")
+            refuse("a projector, which reads images for another model: give that model, and --mmproj with this file");
         const JsonText document(Json{{"model_type", type_}}.in_one_line(), place_);
         try {
             architecture_ = &architecture_of_gguf(type_, find("expert_count") != nullptr, Config(document.root()));
@@ -90,7 +92,8 @@ class Reader {
 
     // The equivalent config.json. It has all settings whose defaults differ in llama.cpp (llama-model.cpp), which is
     // what such a file is meant for.
-    [[nodiscard]] std::string config() const {
+    // `sees`: with a projector.
+    [[nodiscard]] std::string config(bool sees) const {
         const GgufKind &kind = architecture_->gguf;
         Json out{{"model_type", std::string(architecture_->model_type)}};
         for (const std::string_view key : required) require(key);
@@ -140,6 +143,7 @@ class Reader {
                          " is supported here");
         add_rope_scaling(out);
         add_longrope(out);
+        if (sees) add_axes(out);
         refuse_unknown();
         return out.in_one_line();
     }
@@ -256,6 +260,15 @@ class Reader {
         config["rope_scaling"] = scaling;
     }
 
+    // How many pairs of channels turn with time, rows and columns, which are the same for words alone.
+    void add_axes(Json &config) const {
+        const GgufValue *sections = find("rope.dimension_sections");
+        if (sections == nullptr) return;
+        Json &scaling = config["rope_scaling"];
+        if (scaling.empty()) scaling["rope_type"] = "default";
+        scaling["mrope_section"] = sections->integers();
+    }
+
     [[nodiscard]] const GgufValue *find(std::string_view key) const {
         const std::string full = type_ + "." + std::string(key);
         return gguf_.metadata.has(full) ? &gguf_.metadata.at(full) : nullptr;
@@ -349,14 +362,14 @@ void refuse_unused(const Draft &draft) {
     }
 }
 
-} // namespace
-
-std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file, const std::vector<Adapter> &adapters) {
+// `projector`: its file; empty: none.
+std::shared_ptr<model::Model> read(const std::filesystem::path &file, const std::vector<Adapter> &adapters,
+                                   const std::filesystem::path &projector) {
     Reader reader(file);
     const std::string note = reader.change(adapters);
     const Architecture &architecture = reader.architecture();
     try {
-        const JsonText document(reader.config(), reader.place());
+        const JsonText document(reader.config(!projector.empty()), reader.place());
         const Config config = Config::of_model(document.root());
         model::Weights weights = reader.weights();
         Draft draft{.config = config,
@@ -366,15 +379,41 @@ std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file, const
                     .rotary = reader.rotary(),
                     .sentences = reader.sentences(),
                     .texts = read_text_settings(reader.metadata(), config)};
+        if (!projector.empty()) add_projector(projector, draft, architecture.gguf.architecture);
         auto model = assemble(draft, std::string(architecture.model_type), file);
         refuse_unused(draft);
         let_go(reader.metadata_bytes()); // the vocabulary, most of all
         model->adapted = !adapters.empty();
+        model->projector = projector;
         if (!note.empty()) model->notes.push_back(note);
+        if (!projector.empty()) model->notes.push_back("images are read by " + projector.string());
         return model;
     } catch (const Error &error) {
         throw Error(error.code(), in_gguf_names(error.what(), architecture.gguf));
     }
+}
+
+} // namespace
+
+std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file, const LoadOptions &options) {
+    if (!options.mmproj.empty()) return read(file, options.adapters, options.mmproj);
+    const std::vector<std::filesystem::path> beside = projectors_beside(file);
+    std::string why = "give its projector, a file mmproj-*.gguf, with --mmproj, or put it beside the model";
+    if (beside.size() == 1) {
+        try {
+            return read(file, options.adapters, beside.front());
+        } catch (const Error &error) { // texts do not need it, and it may belong to another model
+            if (error.code() != ErrorCode::input) throw;
+            why = "the projector beside it is not read: " + std::string(error.what());
+        }
+    } else if (beside.size() > 1) {
+        why = "there are several projectors beside it, so name one with --mmproj:";
+        for (const std::filesystem::path &each : beside) why += " " + each.filename().string();
+    }
+    auto model = read(file, options.adapters, {});
+    model->no_images = why;
+    if (!beside.empty()) model->notes.push_back("without images: " + why);
+    return model;
 }
 
 } // namespace lamina::architectures

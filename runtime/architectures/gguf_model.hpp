@@ -7,11 +7,11 @@
 
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 namespace lamina::architectures {
 
+// With a projector (LoadOptions::mmproj), it takes images; Model::no_images says why it takes none.
 [[nodiscard]] std::shared_ptr<model::Model> read_gguf(const std::filesystem::path &file,
-                                                      const std::vector<Adapter> &adapters = {});
+                                                      const LoadOptions &options = {});
 
 } // namespace lamina::architectures

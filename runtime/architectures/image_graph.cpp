@@ -75,7 +75,7 @@ ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size)
     const Sides trained = sides_of(config, "image_size"), patch = sides_of(config, "patch_size");
     if (patch.height != patch.width) config.fail("patch_size", "patches that are not square are not supported");
     config.expect("num_channels", 3.0);
-    auto preparation = read_preparation(draft.folder, draft.config.text("model_type", ""));
+    auto preparation = read_preparation(draft, draft.config.text("model_type", ""));
     if (preparation && preparation->size.height == 0)
         config.fail("image_size", "the model's preprocessor gives images any size, and the model takes one");
     const Sides image = any_size && preparation ? preparation->size : trained;

@@ -239,8 +239,9 @@ Sides sides_of(const Config &config, const char *key) {
     return sides_at(*value);
 }
 
-std::optional<Preparation> read_preparation(const fs::path &folder, const std::string &model_type) {
-    const auto preprocessing = folder.empty() ? nullptr : Preprocessing::read(folder);
+std::optional<Preparation> read_preparation(const Draft &draft, const std::string &model_type) {
+    if (draft.preprocessor) return preparation_of(Config(draft.preprocessor->root()), model_type);
+    const auto preprocessing = draft.folder.empty() ? nullptr : Preprocessing::read(draft.folder);
     if (!preprocessing) return std::nullopt;
     return preparation_of(Config(preprocessing->view()), model_type);
 }

@@ -43,8 +43,7 @@ struct Preparation {
     Sides size = {};                          // 0: images keep sizes of their own, and say how they become patches:
     int64_t patch = 0, merge = 0, frames = 0; // a side, in pixels; squares of so many; and how often each pixel comes
 };
-[[nodiscard]] std::optional<Preparation> read_preparation(const std::filesystem::path &folder,
-                                                          const std::string &model_type);
+[[nodiscard]] std::optional<Preparation> read_preparation(const Draft &draft, const std::string &model_type);
 
 // Whether the files say how images become a model's input.
 [[nodiscard]] bool says_of_images(const std::filesystem::path &folder);

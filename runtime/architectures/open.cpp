@@ -23,17 +23,21 @@ bool is_gguf(const fs::path &file) {
     return std::ranges::equal(found, std::as_bytes(std::span("GGUF", 4)));
 }
 
-std::shared_ptr<model::Model> read(const fs::path &path, const std::vector<Adapter> &adapters,
+std::shared_ptr<model::Model> read(const fs::path &path, const LoadOptions &options,
                                    const std::vector<fs::path> &described) {
     const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, path.string() + ": " + why); };
     std::error_code error;
     if (!fs::is_directory(path, error)) {
-        if (path.extension() == ".gguf" || is_gguf(path)) return read_gguf(path, adapters);
+        if (path.extension() == ".gguf" || is_gguf(path)) return read_gguf(path, options);
         const std::string other = model::what_it_is(path);
         refuse(other.empty() ? "not a model; expected a folder or a GGUF file" : other);
     }
+    if (!options.mmproj.empty())
+        refuse(
+            "a projector reads images for a model in a GGUF file; a folder that sees has its own part for images, and "
+            "needs none");
     if (has_file(path / "model.json")) {
-        if (!adapters.empty())
+        if (!options.adapters.empty())
             refuse(
                 "adapters change models of Hugging Face folders and GGUF files; give the one that this folder was made "
                 "from. 'lamina convert --lora' writes a folder with the changes");
@@ -43,14 +47,14 @@ std::shared_ptr<model::Model> read(const fs::path &path, const std::vector<Adapt
         refuse("no model in this folder; expected the config.json and model.safetensors of Hugging Face (or "
                "pytorch_model.bin), or Lamina's model.json" +
                model::found_instead(path));
-    return read_hugging_face(path, adapters, described);
+    return read_hugging_face(path, options.adapters, described);
 }
 
 } // namespace
 
-std::shared_ptr<model::Model> open(const fs::path &given, const std::vector<Adapter> &adapters,
+std::shared_ptr<model::Model> open(const fs::path &given, const LoadOptions &options,
                                    const std::vector<fs::path> &described) {
-    auto model = read(model_path(given), adapters, described);
+    auto model = read(model_path(given), options, described);
     model->weights.expect_whole();
     return model;
 }

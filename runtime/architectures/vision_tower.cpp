@@ -25,7 +25,7 @@ std::string type_of(const Config &whole, const char *otherwise) {
 
 VisionTower::VisionTower(Draft &draft, const Config &whole, const char *type, const std::string &prefix)
     : whole_(whole), config_(whole.part(key_of_part, type_of(whole, type))), of_clip_(type_of(whole, type) == clip),
-      images_(draft, config_), layers_(images_.graph(), config_, prefix), prefix_(prefix) {
+      whole_file_(!draft.gguf), images_(draft, config_), layers_(images_.graph(), config_, prefix), prefix_(prefix) {
     whole.ignore({key_of_part});
     config_.ignore({of_clip_ ? "projection_dim" : "vision_use_head", "vocab_size"}); // of the head, and of texts
     if (!of_clip_ && config_.flag("vision_use_head")) require_head();
@@ -66,6 +66,7 @@ std::vector<GraphWriter::Tensor> VisionTower::states(const std::vector<int64_t> 
             all.push_back(layers_.layer(static_cast<int64_t>(all.size()) - 1, all.back(), false, ""));
         out.push_back(all[static_cast<size_t>(at)]);
     }
+    if (!whole_file_) return out;
     // What comes later is in the file, too, as transformers has it.
     for (auto i = static_cast<int64_t>(all.size()) - 1; i < layers_.count(); ++i) layers_.require_layer(i);
     layers_.require_norm("post_layernorm");

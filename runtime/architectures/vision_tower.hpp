@@ -35,6 +35,7 @@ class VisionTower {
     Config whole_;
     Config config_;
     bool of_clip_;
+    bool whole_file_; // it has all layers, also those that nothing takes
     ImageGraph images_;
     ClipLayers layers_;
     std::string prefix_;

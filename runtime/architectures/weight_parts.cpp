@@ -124,6 +124,10 @@ model::Weight scaled(const model::Weight &weight, double factor) {
     return of_values(weight, [&](double value) { return value * factor; });
 }
 
+model::Weight shifted(const model::Weight &weight, double summand) {
+    return of_values(weight, [&](double value) { return value + summand; });
+}
+
 model::Weight logarithms(const model::Weight &weight) {
     return of_values(weight, [](double value) { return std::log(-value); });
 }

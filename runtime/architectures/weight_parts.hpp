@@ -31,6 +31,9 @@ namespace lamina::architectures {
 // Every value times `factor`, as f32.
 [[nodiscard]] model::Weight scaled(const model::Weight &weight, double factor);
 
+// Every value plus `summand`, as f32.
+[[nodiscard]] model::Weight shifted(const model::Weight &weight, double summand);
+
 // log(-value) of every value, as f32.
 [[nodiscard]] model::Weight logarithms(const model::Weight &weight);
 

@@ -62,14 +62,14 @@ struct Generation {
                                             // (B, T); empty: decode takes no images
     std::string image_ahead;                // likewise, how many ids after its own each one sees, (B, T): those of its
                                             // image; empty: it sees none
-    std::string coordinates;                // likewise, where each id is in time, and in the rows and the columns of its
-                                            // image (B, T, 3); empty: its position alone counts
-    int64_t image_channels = 0;             // C
-    std::string scores;                     // its output, (B, T, V)
-    bool probabilities = false;             // scores are probabilities; else logits (log probabilities are logits)
-    int64_t max_length = 0;                 // generated tokens, the end not counted
-    int64_t context = INT32_MAX;            // tokens that a target may have in all, as the model was trained
-    int64_t positions = INT32_MAX;          // and as decode has positions for, which is found when layers are checked
+    std::string coordinates;       // likewise, where each id is in time, and in the rows and the columns of its
+                                   // image (B, T, 3); empty: its position alone counts
+    int64_t image_channels = 0;    // C
+    std::string scores;            // its output, (B, T, V)
+    bool probabilities = false;    // scores are probabilities; else logits (log probabilities are logits)
+    int64_t max_length = 0;        // generated tokens, the end not counted
+    int64_t context = INT32_MAX;   // tokens that a target may have in all, as the model was trained
+    int64_t positions = INT32_MAX; // and as decode has positions for, which is found when layers are checked
     std::map<std::string, double> sampling; // how its makers sample from it: numbers of sampling.hpp
     Decoding decoding = {};
     std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes audio
@@ -157,6 +157,8 @@ struct Model {
     std::optional<Speech> speech;
     std::optional<Chat> chat;
     bool adapted = false;                  // adapters are merged into its weights
+    std::filesystem::path projector = {};  // the file that reads images for it, of a model in a GGUF file
+    std::string no_images = {};            // why it has none, and what to do
     std::string states = {};               // what the names of states begin with, of one that shares its weights
     std::vector<std::string> notes = {};   // what became of its weights when they were read
     std::vector<std::string> ignored = {}; // places in config.json that change nothing: "/directionality"

@@ -110,7 +110,7 @@ class QwenTower {
         patch_ = patch.height;
         frames_ = sides_of(config_, "temporal_patch_size").height;
         config_.expect("in_channels", 3.0);
-        auto preparation = read_preparation(draft_.folder, "qwen2_vl").value();
+        auto preparation = read_preparation(draft_, "qwen2_vl").value();
         if (preparation.size.height != 0)
             config_.fail("patch_size", "the model's preprocessor gives all images one size; expected that of Qwen2-VL");
         for (const auto &[key, own, given] : {std::tuple("patch_size", patch_, preparation.patch),

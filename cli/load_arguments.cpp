@@ -1,4 +1,4 @@
-#include "adapters.hpp"
+#include "load_arguments.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -9,11 +9,20 @@
 
 namespace lamina::cli {
 
-void add_lora_option(const Arguments &app, std::vector<std::string> &given) {
+void add_load_options(const Arguments &app, LoadArguments &given) {
     app.option(
-           "--lora", given, "ADAPTER[=SCALE]",
+           "--lora", given.lora, "ADAPTER[=SCALE]",
            "an adapter (LoRA) to merge into the model: a folder of PEFT, or a GGUF file for one of a GGUF file. SCALE "
            "is how strong it is (default: 1); may be repeated")
+        .not_empty();
+    add_mmproj_option(app, given.mmproj);
+}
+
+void add_mmproj_option(const Arguments &app, std::filesystem::path &given) {
+    app.option(
+           "--mmproj", given, "FILE",
+           "the projector of a GGUF file, which reads images for it; default: mmproj*.gguf beside it, if there is one "
+           "that fits")
         .not_empty();
 }
 
@@ -41,15 +50,15 @@ Adapter adapter_of(const std::string &text) {
 
 } // namespace
 
-LoadOptions load_options(const std::vector<std::string> &given) {
-    LoadOptions out;
-    for (const std::string &text : given) out.adapters.push_back(adapter_of(text));
+LoadOptions load_options(const LoadArguments &given) {
+    LoadOptions out{.adapters = {}, .mmproj = given.mmproj};
+    for (const std::string &text : given.lora) out.adapters.push_back(adapter_of(text));
     return out;
 }
 
-ServedAdapters served_adapters(const std::vector<std::string> &given) {
-    ServedAdapters out;
-    for (const std::string &text : given) {
+ServedAdapters served_adapters(const LoadArguments &given) {
+    ServedAdapters out{.merged = {.adapters = {}, .mmproj = given.mmproj}, .named = {}};
+    for (const std::string &text : given.lora) {
         const size_t equals = text.find('=');
         const bool named = equals != std::string::npos && equals != 0 && !exists(text) &&
                            !number_in(std::string_view(text).substr(equals + 1));

@@ -1,0 +1,211 @@
+#include "architectures/projector_kinds.hpp"
+
+#include "architectures/weight_parts.hpp"
+#include "base/utf8.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace lamina::architectures {
+namespace {
+
+// ---- The vision transformers of CLIP and SigLIP ----
+
+constexpr std::array<TensorName, 12> clip_tower{{
+    {"v.patch_embd", "embeddings.patch_embedding"},
+    {"v.position_embd", "embeddings.position_embedding"},
+    {"v.pre_ln", "pre_layrnorm"},
+    {"v.post_ln", "post_layernorm"},
+    {"v.blk.{i}.ln1", "encoder.layers.{i}.layer_norm1"},
+    {"v.blk.{i}.ln2", "encoder.layers.{i}.layer_norm2"},
+    {"v.blk.{i}.attn_q", "encoder.layers.{i}.self_attn.q_proj"},
+    {"v.blk.{i}.attn_k", "encoder.layers.{i}.self_attn.k_proj"},
+    {"v.blk.{i}.attn_v", "encoder.layers.{i}.self_attn.v_proj"},
+    {"v.blk.{i}.attn_out", "encoder.layers.{i}.self_attn.out_proj"},
+    {"v.blk.{i}.ffn_up", "encoder.layers.{i}.mlp.fc1"},
+    {"v.blk.{i}.ffn_down", "encoder.layers.{i}.mlp.fc2"},
+}};
+constexpr std::string_view siglip_gelu = "gelu_pytorch_tanh";
+
+Json square(int64_t side) { return Json{{"height", side}, {"width", side}}; }
+
+// ---- Gemma 3 ----
+
+constexpr std::array<TensorName, 2> gemma3_tensors{{
+    {"mm.input_projection.weight", "multi_modal_projector.mm_input_projection_weight"},
+    {"mm.soft_emb_norm", "multi_modal_projector.mm_soft_emb_norm"},
+}};
+constexpr std::array<SettingName, 1> gemma3_settings{{{"projector.scale_factor", "mm_tokens_per_image"}}};
+
+void complete_gemma3(const ProjectorFile &file, ProjectorFolder &out) {
+    const char *const key = "projector.scale_factor";
+    const int64_t side = file.positive("image_size"), patches = side / file.positive("patch_size"),
+                  merged = file.positive(key, 4), rows = patches / merged;
+    if (rows * merged != patches || rows == 0)
+        file.refuse("an image has " + std::to_string(patches) + " x " + std::to_string(patches) +
+                    " patches, and squares of " + std::to_string(merged) + " x " + std::to_string(merged) +
+                    " become one token: see " + in_quotes(std::string("clip.vision.") + key));
+    out.config["mm_tokens_per_image"] = rows * rows;
+    out.config["vision_config"]["vision_use_head"] = false;
+    // Some vocabularies lack the token that images have; then one that no text has stands for it.
+    out.config["image_token_index"] = file.token({"<image_soft_token>", "<unused0>"});
+    out.config["boi_token_index"] = file.token({"<start_of_image>"});
+    out.config["eoi_token_index"] = file.token({"<end_of_image>"});
+    out.preprocessor["image_processor_type"] = "Gemma3ImageProcessor";
+    out.preprocessor["size"] = square(side);
+    const std::string norm = "multi_modal_projector.mm_soft_emb_norm.weight"; // a folder stores it minus 1
+    model::Weight stored = shifted(out.weights.at(norm), -1);
+    out.weights.remove(norm);
+    out.weights.add(norm, std::move(stored));
+}
+
+// ---- Idefics3 and SmolVLM ----
+
+constexpr std::array<TensorName, 1> idefics3_tensors{{{"mm.model.fc", "connector.modality_projection.proj"}}};
+constexpr std::array<SettingName, 2> idefics3_settings{{
+    {"preproc_image_size", "size/longest_edge"},
+    {"projector.scale_factor", "scale_factor"},
+}};
+
+void complete_idefics3(const ProjectorFile &file, ProjectorFolder &out) {
+    constexpr int64_t tiles = 4; // in a row, of published models; files of before June 2025 do not say it
+    const int64_t side = file.positive("image_size");
+    (void)file.positive("projector.scale_factor");
+    out.config["image_token_id"] = file.token({"<image>"});
+    out.preprocessor["image_processor_type"] = "Idefics3ImageProcessor";
+    out.preprocessor["size"] = Json{{"longest_edge", file.positive("preproc_image_size", tiles * side)}};
+    out.preprocessor["max_image_size"] = Json{{"longest_edge", side}};
+}
+
+// ---- LLaVA ----
+
+constexpr std::array<TensorName, 3> llava_tensors{{
+    {"v.class_embd", "vision_tower.embeddings.class_embedding"},
+    {"mm.0", "multi_modal_projector.linear_1"},
+    {"mm.2", "multi_modal_projector.linear_2"},
+}};
+constexpr std::array<SettingName, 1> llava_settings{{{"feature_layer", "vision_feature_layer"}}};
+
+void complete_llava(const ProjectorFile &file, ProjectorFolder &out) {
+    const int64_t side = file.positive("image_size");
+    if (file.find("feature_layer") == nullptr) out.config["vision_feature_layer"] = -1; // files end with it
+    out.config["image_token_index"] = file.token({"<image>"});
+    out.preprocessor["image_processor_type"] = "CLIPImageProcessor";
+    out.preprocessor["size"] = Json{{"shortest_edge", side}};
+    out.preprocessor["crop_size"] = square(side);
+}
+
+// ---- Qwen2-VL and Qwen2.5-VL ----
+
+constexpr std::array<TensorName, 11> qwen_tower{{
+    {"v.patch_embd", "patch_embed.proj"},
+    {"v.patch_embd.weight", "patch_embed.proj.weight"}, // and ".1"
+    {"v.post_ln", "merger.ln_q"},
+    {"v.blk.{i}.ln1", "blocks.{i}.norm1"},
+    {"v.blk.{i}.ln2", "blocks.{i}.norm2"},
+    {"v.blk.{i}.attn_q", "blocks.{i}.attn.q"},
+    {"v.blk.{i}.attn_k", "blocks.{i}.attn.k"},
+    {"v.blk.{i}.attn_v", "blocks.{i}.attn.v"},
+    {"v.blk.{i}.attn_out", "blocks.{i}.attn.proj"},
+    {"mm.0", "merger.mlp.0"},
+    {"mm.2", "merger.mlp.2"},
+}};
+constexpr std::array<TensorName, 2> qwen2_tensors{{
+    {"v.blk.{i}.ffn_up", "visual.blocks.{i}.mlp.fc1"},
+    {"v.blk.{i}.ffn_down", "visual.blocks.{i}.mlp.fc2"},
+}};
+constexpr std::array<TensorName, 3> qwen2_5_tensors{{
+    {"v.blk.{i}.ffn_gate", "visual.blocks.{i}.mlp.gate_proj"},
+    {"v.blk.{i}.ffn_up", "visual.blocks.{i}.mlp.up_proj"},
+    {"v.blk.{i}.ffn_down", "visual.blocks.{i}.mlp.down_proj"},
+}};
+constexpr std::array<SettingName, 1> qwen2_settings{{{"spatial_merge_size", "vision_config/spatial_merge_size"}}};
+constexpr std::array<SettingName, 3> qwen2_5_settings{{
+    {"n_wa_pattern", "vision_config/fullatt_block_indexes"},
+    {"spatial_merge_size", "vision_config/spatial_merge_size"},
+    {"window_size", "vision_config/window_size"},
+}};
+
+// A file has the kernels of two frames, and a folder one of both. An image's frames are the same, so that one frame
+// with the sum of the kernels gives the same.
+void join_frames(model::Weights &weights) {
+    const std::string kernel = "visual.patch_embed.proj.weight", second = kernel + ".1";
+    const model::Weight both = model::Weight::stacked({weights.at(kernel), weights.at(second)});
+    Shape shape = weights.at(kernel).type.shape;
+    const model::Weight sum = matrices_summed(both.shaped({1, 2, element_count(shape)}));
+    shape.insert(shape.begin() + std::min<std::ptrdiff_t>(2, std::ssize(shape)), 1);
+    weights.remove(kernel); // both
+    weights.add(kernel, sum.shaped(shape));
+}
+
+// Queries, keys and values, which a folder has in one matrix.
+void join_heads(model::Weights &weights, int64_t layers) {
+    for (int64_t i = 0; i < layers; ++i) {
+        const std::string module = "visual.blocks." + std::to_string(i) + ".attn.";
+        for (const char *port : {".weight", ".bias"}) {
+            std::vector<model::Weight> parts;
+            for (const char *part : {"q", "k", "v"}) parts.push_back(weights.at(module + part + port));
+            Shape shape = parts.front().type.shape;
+            if (shape.empty()) continue; // which the family refuses
+            shape.front() *= 3;
+            weights.add(module + "qkv" + port, model::Weight::stacked(parts).shaped(shape));
+        }
+        for (const char *part : {"q.", "k.", "v."}) weights.remove(module + part);
+    }
+}
+
+void complete_qwen(const ProjectorFile &file, ProjectorFolder &out, bool windowed) {
+    constexpr double eps = 1e-6;                        // of norms, in all published models
+    constexpr int64_t least = 8, most = 4096;           // tokens of an image, as clip.cpp has them
+    constexpr int64_t layer_limit = 1000, window = 112; // pixels, likewise
+    const int64_t layers = file.positive("block_count"), patch = file.positive("patch_size"),
+                  merge = file.positive("spatial_merge_size", 2), square_side = patch * merge,
+                  width = file.positive("embedding_length");
+    const model::GgufValue &found = file.at("attention.layer_norm_epsilon");
+    if (std::abs(found.number() - eps) > eps / 1000) found.fail("expected 1e-6, as these models have it");
+    Json &vision = out.config["vision_config"];
+    vision["temporal_patch_size"] = 1; // below
+    if (windowed) {
+        const int64_t pattern = file.positive("n_wa_pattern");
+        Json full = Json::array();
+        for (int64_t i = pattern - 1; i < std::min(layers, layer_limit); i += pattern) full.push_back(i);
+        vision["fullatt_block_indexes"] = full;
+        vision["window_size"] = file.positive("window_size", window);
+        vision["out_hidden_size"] = file.width();
+    } else {
+        const model::Weight &matrix = out.weights.at("visual.blocks.0.mlp.fc1.weight");
+        vision["mlp_ratio"] =
+            element_count(matrix.type.shape) / width / width; // the file's number is of something else
+        vision["embed_dim"] = width;
+        vision["hidden_size"] = file.width();
+    }
+    out.config["image_token_id"] = file.token({"<|image_pad|>"});
+    out.preprocessor["image_processor_type"] = "Qwen2VLImageProcessor";
+    out.preprocessor["patch_size"] = patch;
+    out.preprocessor["merge_size"] = merge;
+    out.preprocessor["temporal_patch_size"] = 1;
+    out.preprocessor["min_pixels"] = least * square_side * square_side;
+    out.preprocessor["max_pixels"] = most * square_side * square_side;
+    join_frames(out.weights);
+    join_heads(out.weights, std::min(layers, layer_limit));
+}
+
+} // namespace
+
+std::span<const ProjectorKind> projector_kinds() {
+    static constexpr std::array<ProjectorKind, 5> kinds{{
+        {"gemma3", "gemma3", "gemma3", siglip_gelu, "vision_tower.", clip_tower, gemma3_tensors, gemma3_settings,
+         complete_gemma3},
+        {"idefics3", "idefics3", "", siglip_gelu, "vision_model.", clip_tower, idefics3_tensors, idefics3_settings,
+         complete_idefics3},
+        {"mlp", "llava", "", "gelu", "vision_tower.", clip_tower, llava_tensors, llava_settings, complete_llava},
+        {"qwen2.5vl_merger", "qwen2_5_vl", "qwen2vl", "gelu", "visual.", qwen_tower, qwen2_5_tensors, qwen2_5_settings,
+         [](const ProjectorFile &file, ProjectorFolder &out) { complete_qwen(file, out, true); }},
+        {"qwen2vl_merger", "qwen2_vl", "qwen2vl", "gelu", "visual.", qwen_tower, qwen2_tensors, qwen2_settings,
+         [](const ProjectorFile &file, ProjectorFolder &out) { complete_qwen(file, out, false); }},
+    }};
+    return kinds;
+}
+
+} // namespace lamina::architectures
