@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pickle
 import shutil
 
 import pytest
@@ -49,6 +50,20 @@ def test_answers_are_those_of_transformers(llava, conversation):
     assert llava.chat_prompt(messages) == conversation["prompt"]
     assert llava.chat(messages, **how).strip() == words(conversation)
     assert "".join(llava.stream_chat(messages, **how)).strip() == words(conversation)
+
+
+def test_gguf_files_see_with_a_projector(tmp_path):
+    pair = architectures / "models" / "gguf_llava_sees"
+    conversation = json.loads((architectures / "seeing" / "projectors.json").read_text())[pair.name][0]
+    alone = shutil.copy(pair / "model.gguf", tmp_path / "llava.gguf")
+    for model in (lamina.load(pair / "model.gguf", "cpu"), lamina.load(alone, "cpu", mmproj=pair / "mmproj.gguf")):
+        for each in (model, pickle.loads(pickle.dumps(model))):
+            found = each.chat(messages_of(conversation), **how)
+            assert found.split() == words(conversation, (0, 1, 2, 50, 51, 52)).split()
+    with pytest.raises(lamina.UsageError, match="give its projector, a file mmproj"):
+        lamina.load(alone, "cpu").chat(messages_of(conversation), **how)
+    with pytest.raises(lamina.InputError, match="this is no projector"):
+        lamina.load(alone, "cpu", mmproj=alone)
 
 
 @pytest.mark.parametrize("name", ["qwen2_5_vl_sees", "qwen2_vl_sees"])

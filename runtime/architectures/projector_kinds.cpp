@@ -162,6 +162,10 @@ void complete_qwen(const ProjectorFile &file, ProjectorFolder &out, bool windowe
     const int64_t layers = file.positive("block_count"), patch = file.positive("patch_size"),
                   merge = file.positive("spatial_merge_size", 2), square_side = patch * merge,
                   width = file.positive("embedding_length");
+    constexpr int64_t most_pixels = 4096; // so that numbers of pixels do not overflow
+    if (square_side > most_pixels)
+        file.refuse("a token shows " + std::to_string(square_side) + " x " + std::to_string(square_side) +
+                    " pixels; expected at most 4096: see 'clip.vision.patch_size'");
     const model::GgufValue &found = file.at("attention.layer_norm_epsilon");
     if (std::abs(found.number() - eps) > eps / 1000) found.fail("expected 1e-6, as these models have it");
     Json &vision = out.config["vision_config"];

@@ -3,6 +3,8 @@
 #include "catch.hpp"
 #include "folders.hpp"
 
+#include "architectures/projector_kinds.hpp"
+
 #include <lamina/convert.hpp>
 #include <lamina/image.hpp>
 #include <lamina/inspect.hpp>
@@ -12,6 +14,8 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <random>
+#include <set>
 
 using namespace lamina;
 using matchers::contains;
@@ -258,6 +262,33 @@ TEST_CASE("projectors: a vocabulary has the token that images have in prompts") 
     std::ofstream(model, std::ios::binary) << bytes;
     CHECK_THAT(refused(model, pair_of("smolvlm") / "mmproj.gguf"),
                contains("model.gguf: its vocabulary has no token '<image>', which prompts need for images"));
+}
+
+TEST_CASE("projectors: the page about models lists exactly the kinds that are read") {
+    std::set<std::string> listed, read;
+    std::ifstream page(fs::path(LAMINA_SOURCE_DIR) / "docs" / "models.md");
+    bool within = false;
+    for (std::string line; std::getline(page, line);) {
+        if (line == "| projector | models |") within = true;
+        if (line.empty()) within = false;
+        if (within && line.starts_with("| `")) listed.insert(line.substr(3, line.find('`', 3) - 3));
+    }
+    for (const architectures::ProjectorKind &each : architectures::projector_kinds()) read.emplace(each.type);
+    CHECK(listed == read);
+}
+
+TEST_CASE("projectors: damaged ones are refused or read") {
+    std::mt19937 random(7);
+    for (const char *name : {"gemma3", "llava", "qwen2_5_vl", "qwen2_vl", "smolvlm"}) {
+        const Pair pair(name);
+        for (int i = 0; i < 40; ++i) {
+            const std::string message = pair.refusal([&](std::string &bytes) {
+                for (int k = 0; k < 3; ++k) bytes[random() % 6000] = static_cast<char>(random() % 256); // not the data
+            });
+            INFO(name << " " << i << ": " << message);
+            CHECK((message.empty() || message.find(".gguf: ") != std::string::npos));
+        }
+    }
 }
 
 } // namespace projectors

@@ -125,6 +125,20 @@ class Images(unittest.TestCase):
             self.assertEqual(body["usage"]["prompt_tokens"], len(conversation["ids"]))
         self.refused([tall(201)], ["1 x 201 pixels", "at most 200 times"], "qwen")
 
+    def test_gguf_files_see_with_a_projector(self):
+        pair = architectures / "models" / "gguf_llava_sees"
+        conversations = json.loads((architectures / "seeing" / "projectors.json").read_text())[pair.name]
+        alone = shutil.copy(pair / "model.gguf", pathlib.Path(folder.name) / "alone.gguf")
+        for served in ([f"llava={pair / 'model.gguf'}"], [f"llava={alone}", "--mmproj", pair / "mmproj.gguf"]):
+            with Server(lamina, *([served[:1]] + served[1:])) as server:
+                for conversation in conversations[:3]:
+                    status, _, body = server.post("/v1/chat/completions", {
+                        "model": "llava", "messages": messages_of(conversation), "max_tokens": 6, "ignore_eos": True,
+                        "temperature": 0})
+                    self.assertEqual(status, 200, body)
+                    self.assertEqual(body["choices"][0]["message"]["content"].split(),
+                                     [f"w{i}" for i in conversation["answer"] if i not in (0, 1, 2, 50, 51, 52)])
+
     def test_that_are_too_much_for_a_prompt_are_not_computed(self):
         self.refused([tall(2_000_000)], ["1 x 2000000 pixels", "sides of at most 1048576"])
         with Server(lamina, [self.model], "--context", "30") as server:
