@@ -36,14 +36,14 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
-               "ernie4_5", "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4",
-               "gemma4_text", "glm", "glm4", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj",
-               "granite", "granitemoe", "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "lfm2",
-               "llama", "llava", "m2m_100", "mamba2", "marian", "mbart", "mistral", "mixtral", "modernbert", "mpnet",
-               "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "pegasus", "phi", "phi3",
-               "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text",
-               "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe",
-               "qwen3_next", "qwen3_vl", "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip", "siglip_text_model",
+               "ernie4_5", "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text",
+               "glm", "glm4", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
+               "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "lfm2", "llama", "llava", "m2m_100",
+               "mamba2", "marian", "mbart", "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h",
+               "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl",
+               "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision",
+               "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next",
+               "qwen3_vl", "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip", "siglip_text_model",
                "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2", "t5", "vit",
                "wav2vec2", "whisper", "xlm-roberta"]
 
@@ -296,7 +296,7 @@ def watched(config_class):
             taken = inspect.signature(model.forward).parameters
             # A model that also reads texts alone.
             if {"image_grid_thw", "image_position_ids"} & set(taken) or names & {
-                    "image_seq_length", "mm_tokens_per_image", "scale_factor"}:
+                    "image_seq_length", "image_token_index", "mm_tokens_per_image", "scale_factor"}:
                 del inputs["pixel_values"]
             with torch.no_grad():
                 model(**{key: value for key, value in inputs.items() if key in taken})

@@ -64,7 +64,9 @@ struct ImageOptions {
 
 // The token ids of a prompt that has ImagePrompts::mark in the place of each image, as chat_prompt() writes it for
 // ChatMessage::images. Those of images are below zero: they belong to this session, which computes each image once and
-// knows it as long as texts use it, and 256 MiB of others. So prompts with different images differ in their ids.
+// knows it as long as texts use it, and 256 MiB of others. So prompts with different images differ in their ids. Where
+// all tokens of a prompt with images see each other, as in PaliGemma, all of its ids are below zero: those of different
+// prompts differ.
 // `special`: GenerateOptions::special_tokens. Throws Error(usage) for a model that takes no images in prompts,
 // Error(input) if there are more or fewer marks than images, and as Session::generate() does.
 [[nodiscard]] std::vector<int32_t> image_prompt_ids(Session &session, const std::string &prompt,

@@ -95,10 +95,10 @@ ImagePrompt with_places(const model::Model &model, const std::string &prompt, st
         if (image >= images.size()) return place.text;
         const image::TileGrid grid = format.tiles ? image::grid_of(images[image], *format.tiles) : image::TileGrid();
         owners.insert(owners.end(), static_cast<size_t>(grid.tiles()), image);
-        return text_of(place, grid);
+        return text_of(place, grid) + (marks == images.size() ? place.behind : "");
     });
     ImagePrompt out;
-    for (const int32_t id : codec.encode(text, special)) {
+    for (const int32_t id : codec.encode(text + place.end, special && place.behind.empty())) {
         if (id != place.token) {
             out.ids.push_back(id);
             continue;
@@ -132,6 +132,11 @@ void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Ima
             for (const Image &tile : image::tiles_of(image, *tiles)) put(tile);
         else
             put(image);
+    if (!session.model->images->place->together || prompt.images.empty()) return;
+    const auto whole = session.images.joined(prompt.ids, std::move(prompt.images));
+    for (size_t i = 0; i < prompt.ids.size(); ++i)
+        prompt.ids[i] = static_cast<int32_t>(-1 - whole->first - static_cast<int64_t>(i));
+    prompt.images = {whole};
 }
 
 } // namespace lamina::api

@@ -40,6 +40,7 @@ struct TextSettings {
     Json sampling = nullptr;             // as model.json has it; null: greedy
     bool lowercase = false;              // texts are, before their tokenizer sees them
     std::string mask = {};               // the token that stands for a missing word; empty: there is none
+    std::string bos = {};                // the token that begins a text; empty: no file names it
     std::string pad = {};                // the token behind shorter texts of a batch; empty: no file names it
     bool masked = true;                  // models are told which tokens are of a text, and not behind it
     Json fill = nullptr;                 // "fill" of model.json
@@ -117,7 +118,7 @@ struct GgufKind {
     bool experts = false;             // it is that of files with "expert_count", where others share the architecture
 };
 
-inline constexpr std::string_view any_texts = "*"; // what "text_config" says itself; by default "llama"
+inline constexpr std::string_view any_texts = "*"; // what "text_config" says itself
 
 struct Architecture {
     std::string_view model_type; // in config.json
@@ -130,6 +131,7 @@ struct Architecture {
     // Of a model that also sees: the model_type of its "text_config", which says how it is built for texts alone, or
     // any_texts; `build` is null.
     std::string_view of_texts = {};
+    std::string_view usual_texts = "llama"; // with any_texts, where "text_config" says none
     // Adds the graph "encode_image", if the files say how images become its input. `whole`: all of config.json. Null:
     // only texts are read.
     void (*see)(Draft &draft, const Config &whole) = nullptr;

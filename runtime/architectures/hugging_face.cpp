@@ -25,7 +25,7 @@ Config part_for_texts(const Config &whole, std::string &model_type, std::optiona
     if (type == any_texts) {
         const auto texts = whole.object(key);
         if (texts && texts->is_null("model_type")) texts->fail("model_type", "null is no type of a model");
-        type = texts ? texts->text("model_type", "llama") : "llama";
+        type = texts ? texts->text("model_type", architecture.usual_texts) : architecture.usual_texts;
         const Architecture &of_texts = architecture_of(type, texts ? *texts : whole);
         if (of_texts.build == nullptr) texts->fail("model_type", "expected that of a model for texts alone");
     }

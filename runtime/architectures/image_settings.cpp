@@ -196,12 +196,12 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
     if (!tiled) config.expect("do_pad", false);
     if (processor.name == "Gemma3") { // pieces of an image beside the whole
         config.expect("do_pan_and_scan", false);
-        config.ignore({"image_seq_length", "pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size",
-                       "pan_and_scan_min_ratio_to_activate"});
+        config.ignore(
+            {"pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size", "pan_and_scan_min_ratio_to_activate"});
     }
     // Images are always of three colours; the others are about calls of the processor, and classes that are made of it.
     config.ignore({"crop_pct", "data_format", "default_to_square", "device", "disable_grouping", "do_convert_rgb",
-                   "input_data_format", "pad_size", "processor_class", "return_tensors"});
+                   "image_seq_length", "input_data_format", "pad_size", "processor_class", "return_tensors"});
     config.finish();
     prepared.steps = std::move(out);
     if (!any_size) prepared.size = crop ? *crop : *resized;

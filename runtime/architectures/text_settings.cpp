@@ -164,6 +164,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         return std::nullopt;
     }
     if (out.tokenizer) out.mask = mask_of(folder, *out.tokenizer);
+    out.bos = named_token(folder, "bos_token");
     out.pad = named_token(folder, "pad_token");
     out.masked = gives_mask(folder);
     out.context = context_of(config);

@@ -17,14 +17,18 @@ constexpr float suppressing =
 
 bool is_kept(std::span<const int32_t> tokens) { return tokens.data() != nullptr; }
 
+// Whether token `i`, which is not the first one, and the one before it are of one image.
+bool within_image(std::span<const int32_t> tokens, size_t i) {
+    return i < tokens.size() && tokens[i - 1] < 0 && tokens[i] < 0;
+}
+
 // How many tokens to take from `first` on, if those of an image stay together: up to `count`, or an image that is
 // longer.
 size_t with_whole_images(std::span<const int32_t> tokens, size_t first, size_t count) {
-    const auto within_image = [&](size_t i) { return i < tokens.size() && tokens[i - 1] < 0 && tokens[i] < 0; };
     size_t end = first + count;
-    while (end > first && within_image(end)) --end;
+    while (end > first && within_image(tokens, end)) --end;
     if (end > first) return end - first;
-    for (end = first + count; within_image(end);) ++end;
+    for (end = first + count; within_image(tokens, end);) ++end;
     return end - first;
 }
 
@@ -116,7 +120,8 @@ void Sequences::fill(Tokens tokens) {
 }
 
 // Gives every row the tokens [first, first + count) of its own, less its last one, in a program for `length` of them.
-// What follows them is computed from filler; the next token takes its place in the caches.
+// What follows them is computed from filler; the next token takes its place in the caches. If they see the last one, it
+// takes the place of filler itself.
 void Sequences::run_block(Tokens tokens, size_t rows, size_t first, size_t count, size_t length) {
     std::vector<std::span<const int32_t>> block(tokens.size());
     ids_.assign(rows * length, filler);
@@ -126,6 +131,9 @@ void Sequences::run_block(Tokens tokens, size_t rows, size_t first, size_t count
             block[r] = tokens[r].subspan(first, std::min(tokens[r].size() - 1 - first, count));
         std::ranges::copy(block[r], ids_.begin() + static_cast<std::ptrdiff_t>(r * length));
         lengths_[r] = static_cast<int32_t>(block[r].size());
+        const size_t last = first + block[r].size();
+        if (model_.sees_ahead() && !block[r].empty() && last + 1 == tokens[r].size() && within_image(tokens[r], last))
+            ids_[r * length + block[r].size()] = tokens[r][last];
     }
     use_program(rows, length, Gives::nothing, longest_of(tokens) + length);
     run_at_ends(length);
@@ -205,7 +213,7 @@ void Sequences::write_coordinates() {
     program_->write(program_->plan().inputs.at(model_.coordinates), std::as_bytes(std::span(coordinates_)));
 }
 
-// Ids below zero are of images: the decoder gets what the image shows there instead.
+// Ids below zero are of images: the decoder gets what the image shows there instead. Or they are of a whole prompt.
 void Sequences::write_images() {
     const plan::GraphPlan &plan = program_->plan();
     const auto width = static_cast<size_t>(model_.image_channels);
@@ -215,8 +223,13 @@ void Sequences::write_images() {
     bool any = false;
     for (size_t i = 0; i < ids_.size(); ++i) {
         if (ids_[i] >= 0) continue;
+        const detail::SeenImages::Row row = session_.images.row(ids_[i]);
+        if (row.word >= 0) {
+            ids_[i] = row.word;
+            continue;
+        }
         if (!std::exchange(any, true)) image_rows_.resize(ids_.size() * width);
-        std::ranges::copy(session_.images.row(ids_[i]), image_rows_.begin() + static_cast<std::ptrdiff_t>(i * width));
+        std::ranges::copy(row.values, image_rows_.begin() + static_cast<std::ptrdiff_t>(i * width));
         image_mask_[i] = 1;
         ids_[i] = token;
     }

@@ -24,8 +24,12 @@ struct ImagePlace {
     std::string mark; // what stands for an image in a prompt, as chat templates write it: "<image>"
     std::string text; // what is read in its place, with one token that all of the image's stand for
     int32_t token = 0;
-    std::string tile = {}; // what is read for each tile of a large image, likewise, with {row} and {column}
-    int64_t skip = 0;      // how many of the image's are left out at the beginning, such as that of a class token
+    std::string tile = {};   // what is read for each tile of a large image, likewise, with {row} and {column}
+    int64_t skip = 0;        // how many of the image's are left out at the beginning, such as that of a class token
+    std::string behind = {}; // what is read behind the last image, such as the token that begins a text: then no tokens
+                             // are put around the prompt
+    std::string end = {};    // what is read at the end of the prompt
+    bool together = false;   // all tokens of a prompt with images see each other
 };
 
 // What the graph takes beside patches if images have any size. Patches may be followed by filler; the output then has a

@@ -113,7 +113,7 @@ image::Tiling tiles_at(JsonView value, const Images &images) {
 }
 
 ImagePlace place_at(JsonView value, const Model &model) {
-    value.allow_keys({"mark", "text", "token", "tile", "skip"});
+    value.allow_keys({"mark", "text", "token", "tile", "skip", "behind", "end", "together"});
     if (!model.generation || !model.generation->sees())
         value.fail("only a model that continues texts, and whose \"generation\" has \"image_rows\", takes images in "
                    "prompts");
@@ -125,6 +125,11 @@ ImagePlace place_at(JsonView value, const Model &model) {
         if (out.tile.empty()) value.at("tile").fail("expected a text that is not empty");
     }
     if (value.has("skip")) out.skip = value.at("skip").integer(0, 65536);
+    if (value.has("behind")) out.behind = value.at("behind").string();
+    if (value.has("end")) out.end = value.at("end").string();
+    if (value.has("together")) out.together = value.at("together").boolean();
+    if (out.together && !model.generation->sees_ahead())
+        value.at("together").fail("only a model whose \"generation\" has \"image_ahead\" sees so");
     if (out.mark.empty()) value.at("mark").fail("expected a text that is not empty");
     out.token =
         static_cast<int32_t>(value.at("token").integer(0, static_cast<int64_t>(model.generation->target->size()) - 1));

@@ -24,8 +24,31 @@ SeenImages::One SeenImages::find(const Tensor &given, int64_t columns, int64_t t
 }
 
 SeenImages::One SeenImages::add(Tensor given, int64_t columns, Tensor rows) {
+    const uint64_t hash = hash_of(given.bytes());
+    return add(SeenImage{.hash = hash, .given = std::move(given), .columns = columns, .rows = std::move(rows)});
+}
+
+SeenImages::One SeenImages::joined(const std::vector<int32_t> &ids, std::vector<One> images) {
+    const auto count = std::ssize(ids);
+    Tensor given = Tensor::of({1, count}, ids);
+    if (const One known = find(given, count, count)) return known;
+    const int64_t width = images.front()->rows.shape()[2];
+    SeenImage prompt{.hash = hash_of(given.bytes()),
+                     .given = std::move(given),
+                     .columns = count,
+                     .rows = Tensor(TensorType{DType::f32, {1, count, width}}),
+                     .words = ids};
+    for (size_t i = 0; i < ids.size(); ++i) {
+        if (ids[i] >= 0) continue;
+        std::ranges::copy(row(ids[i]).values, prompt.rows.f32().subspan(i * static_cast<size_t>(width)).begin());
+        prompt.words[i] = -1;
+    }
+    prompt.images = std::move(images); // so that nobody else gets their ids
+    return add(std::move(prompt));
+}
+
+SeenImages::One SeenImages::add(SeenImage image) {
     const std::scoped_lock lock(mutex_);
-    SeenImage image{hash_of(given.bytes()), std::move(given), columns, std::move(rows), 0};
     image.first = places(image.tokens());
     const auto out = std::make_shared<const SeenImage>(std::move(image));
     known_[out->first] = out;
@@ -81,14 +104,16 @@ void SeenImages::expect_whole(std::span<const int32_t> tokens) const {
         if (tokens[i] >= 0) continue;
         const One image = at(tokens[i]);
         const auto count = static_cast<size_t>(image->tokens());
-        bool whole = i + count < tokens.size() && tokens[i + count] >= 0;
+        const bool ends = image->words.empty() ? i + count < tokens.size() : i + count <= tokens.size();
+        bool whole = ends && (i + count == tokens.size() || tokens[i + count] >= 0);
         for (size_t row = 0; whole && row < count; ++row)
             whole = int64_t{tokens[i + row]} == -1 - image->first - static_cast<int64_t>(row);
         if (!whole)
-            throw Error(ErrorCode::input, "token " + std::to_string(i) +
-                                              ": the tokens of an image see each other, so expected all of its " +
-                                              std::to_string(count) +
-                                              ", and one of text behind them, as image_prompt_ids() gives them");
+            throw Error(ErrorCode::input, "token " + std::to_string(i) + ": the tokens of " +
+                                              (image->words.empty() ? "an image" : "a prompt") +
+                                              " see each other, so expected all of its " + std::to_string(count) +
+                                              (image->words.empty() ? ", and one of text behind them" : "") +
+                                              ", as image_prompt_ids() gives them");
         i += count;
     }
 }
@@ -98,11 +123,12 @@ SeenImages::One SeenImages::of(int32_t id) const {
     return at(id);
 }
 
-std::span<const float> SeenImages::row(int32_t id) const {
+SeenImages::Row SeenImages::row(int32_t id) const {
     const std::scoped_lock lock(mutex_);
     const One image = at(id);
-    const auto width = static_cast<size_t>(image->rows.shape()[2]);
-    return image->rows.f32().subspan(static_cast<size_t>(-1 - int64_t{id} - image->first) * width, width);
+    const auto width = static_cast<size_t>(image->rows.shape()[2]),
+               row = static_cast<size_t>(-1 - int64_t{id} - image->first);
+    return {image->rows.f32().subspan(row * width, width), image->words.empty() ? -1 : image->words[row]};
 }
 
 } // namespace lamina::detail

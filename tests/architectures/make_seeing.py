@@ -8,7 +8,7 @@ import torch
 import transformers as T
 
 from make_images import patches_of, random_pixels
-from tiny import here, ids, llama_like, save
+from tiny import here, ids, llama_like, save, vocabulary
 
 IMAGE = 50  # the token that an image's tokens have
 
@@ -32,10 +32,11 @@ def in_squares(patches, merge):
     return patches.unflatten(1, (side // merge, merge, side // merge, merge)).transpose(2, 3).flatten(1, 4)
 
 
-def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead=False, tiled=False):
+def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead="", tiled=False):
     """A prompt of two images. `all_rows`: of the model and pixels, what the graph gives; the first `skip` rows of each image
-    are not among its tokens. `merge`: patches come in squares of so many a side. `ahead`: the tokens of an image see each
-    other. `tiled`: the model takes several images for one."""
+    are not among its tokens. `merge`: patches come in squares of so many a side. `ahead`: tokens see each other,
+    those of an "image" or of the "prompt", which is all but the last three. `tiled`: the model takes several images for
+    one."""
     config, sees = model.config, model.config.vision_config
     pixels = random_pixels(sees.image_size, sees.image_size)
     with torch.no_grad():
@@ -64,12 +65,14 @@ def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead=False, ti
 
         if ahead:
             inputs["image_ahead"] = torch.zeros_like(mask)
-            for first in at:
-                inputs["image_ahead"][0, first:first + count] = torch.arange(count).flip(0)
+            prompt = tokens.shape[1] - 3
+            for first, end in [(0, prompt)] if ahead == "prompt" else [(first, first + count) for first in at]:
+                inputs["image_ahead"][0, first:end] = torch.arange(end - first).flip(0)
 
         def run(self, m):
             self.inputs["image_rows"] = rows(m)
-            types = {"token_type_ids": mask} if ahead else {}
+            of_prompt = torch.arange(tokens.shape[1])[None] < tokens.shape[1] - 3
+            types = {"token_type_ids": mask if ahead == "image" else (~of_prompt).long()} if ahead else {}
             return {"logits": m(input_ids=tokens, pixel_values=pixels[None] if tiled else pixels, **types).logits}
 
     if save(name, model, Graphs()):
@@ -106,12 +109,31 @@ def gemma3(name, tokens, merge, sees, **more):
     side = sees.image_size
     seeing(name, T.Gemma3ForConditionalGeneration(config),
            lambda m, pixels: m.model.get_image_features(pixel_values=pixels, return_dict=True).pooler_output, 0,
-           T.Gemma3ImageProcessor(size={"height": side, "width": side}), merge, ahead=True)
+           T.Gemma3ImageProcessor(size={"height": side, "width": side}), merge, ahead="image")
 
 
 def gemmas():
     gemma3("gemma3_sees", 9, 2, vision(T.SiglipVisionConfig, image_size=24, vision_use_head=False))
     gemma3("gemma3_sees_all", 16, 1, vision(T.SiglipVisionConfig, image_size=17, layer_norm_eps=1e-3), sliding_window=40)
+
+
+def paligemma(name, text, sees, **more):
+    config = T.PaliGemmaConfig(vision_config=sees, text_config=text, image_token_index=IMAGE, vocab_size=vocabulary,
+                               hidden_size=text.hidden_size, projection_dim=text.hidden_size, **more)
+    config._attn_implementation = config.text_config._attn_implementation = "eager"
+    seeing(name, T.PaliGemmaForConditionalGeneration(config),
+           lambda m, pixels: m.model.get_image_features(pixel_values=pixels, return_dict=True).pooler_output, 0,
+           ahead="prompt")
+
+
+def paligemmas():
+    sizes = llama_like(head_dim=8)
+    paligemma("paligemma_sees", T.GemmaConfig(**sizes | dict(num_key_value_heads=1)),
+              vision(T.SiglipVisionConfig, vision_use_head=False))
+    torch.manual_seed(26)
+    paligemma("paligemma2_sees", T.Gemma2Config(**sizes, query_pre_attn_scalar=12, attn_logit_softcapping=5.0,
+                                                final_logit_softcapping=9.0, sliding_window=50),
+              vision(T.SiglipVisionConfig, image_size=17, layer_norm_eps=1e-3, hidden_act="gelu"), tie_word_embeddings=False)
 
 
 def idefics3(name, kind, sees, factor, longest, **more):
@@ -142,3 +164,5 @@ if __name__ == "__main__":
     llavas()
     gemmas()
     tiled()
+    torch.manual_seed(16)
+    paligemmas()

@@ -26,7 +26,8 @@ class Base:
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
         self.text_part = "vision_config" in config and self.family not in (
-            "clip", "gemma3", "idefics3", "llava", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "siglip", "smolvlm")
+            "clip", "gemma3", "idefics3", "llava", "paligemma", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "siglip",
+            "smolvlm")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
@@ -71,7 +72,8 @@ class Seeing(Base):
     preprocessors = {
         "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 16, "width": 16}},
         "llava": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 8},
-                  "crop_size": {"height": 8, "width": 8}}}
+                  "crop_size": {"height": 8, "width": 8}},
+        "paligemma": {"image_processor_type": "SiglipImageProcessor", "size": {"height": 8, "width": 8}}}
     preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl", "qwen3_vl"), {
         "image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "min_pixels": 64, "max_pixels": 1600})
 
@@ -380,6 +382,13 @@ def seeing_decoders(decoder, gemma, rope):
                     "sliding_attention": rope, "full_attention": rope | {"rope_theta": 7000.0}}),
                 vision_config=dict(hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2,
                                    image_size=16, patch_size=4))
+    yield plain(T.PaliGemmaForConditionalGeneration, T.PaliGemmaConfig, tie_word_embeddings=True, image_token_index=5,
+                vocab_size=VOCABULARY, hidden_size=24, projection_dim=24,
+                text_config=gemma | dict(model_type="gemma2", rope_parameters=rope, attn_logit_softcapping=5.0,
+                                         final_logit_softcapping=0.5),
+                vision_config=dict(model_type="siglip_vision_model", hidden_size=16, intermediate_size=20,
+                                   num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4,
+                                   vision_use_head=False))
     axes = decoder | dict(rope_parameters=rope | {"mrope_section": [1, 1, 1]})
     del axes["tie_word_embeddings"]
     patches = dict(depth=1, patch_size=4, num_heads=2)

@@ -229,6 +229,16 @@ def talking_about_images():
         pad_token_id=6, projector_hidden_act="gelu", text_config=texts, tie_word_embeddings=False, torch_dtype="float16",
         transformers_version="4.36.0.dev0", vision_config=clip, vision_feature_layer=-2,
         vision_feature_select_strategy="default", vocab_size=VOCABULARY), dict(rename=published)
+    yield "paligemma-3b-mix-224", dict(
+        architectures=["PaliGemmaForConditionalGeneration"], bos_token_id=2, eos_token_id=1, hidden_size=24,
+        ignore_index=-100, image_token_index=5, model_type="paligemma", pad_token_id=0, projection_dim=24,
+        torch_dtype="float32", transformers_version="4.41.0.dev0", vocab_size=VOCABULARY,
+        text_config=dict(hidden_size=24, intermediate_size=20, model_type="gemma", num_attention_heads=4,
+                         num_hidden_layers=2, num_image_tokens=4, num_key_value_heads=1, torch_dtype="float32",
+                         vocab_size=VOCABULARY, head_dim=8, max_position_embeddings=POSITIONS),
+        vision_config={k: v for k, v in clip.items() if k not in ("projection_dim", "vocab_size")} | dict(
+            model_type="siglip_vision_model", num_image_tokens=4, projection_dim=24, projector_hidden_act="gelu_fast",
+            vision_use_head=False)), dict(rename=published)
     yield "SmolVLM-256M-Instruct", dict(
         architectures=["Idefics3ForConditionalGeneration"], image_token_id=5, model_type="idefics3", scale_factor=2,
         tie_word_embeddings=False, torch_dtype="bfloat16", transformers_version="4.46.0", use_cache=True,

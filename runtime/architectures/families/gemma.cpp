@@ -64,7 +64,8 @@ void build(Draft &draft, Version version) {
     const bool any_slides = std::ranges::find(sliding_layer, true) != sliding_layer.end();
     const int64_t window =
         any_slides || (normed_after && config.has("sliding_window")) ? config.positive("sliding_window") : 0;
-    if (config.flag("use_bidirectional_attention"))
+    const bool prompts_see = draft.images && draft.images->see_each_other; // as PaliGemma says it of images
+    if (config.flag("use_bidirectional_attention") && !prompts_see)
         config.fail("use_bidirectional_attention", "true is not supported; expected false");
 
     const DecoderGraph decoder(draft);
@@ -85,9 +86,9 @@ void build(Draft &draft, Version version) {
     const auto head_norm = [&](const std::string &module, const Tensor &heads_of, int64_t count) {
         return graph.rms_norm(module, heads_of, {.eps = eps, .weight_offset = offset, .groups = count});
     };
-    Tensor x = decoder.embedded(
-        "model.embed_tokens", {.rows = vocabulary, .channels = width, .scale = std::sqrt(static_cast<double>(width))},
-        version == Version::three);
+    Tensor x =
+        decoder.embedded("model.embed_tokens",
+                         {.rows = vocabulary, .channels = width, .scale = std::sqrt(static_cast<double>(width))}, true);
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
         const bool slides = sliding_layer[static_cast<size_t>(i)];

@@ -3,8 +3,9 @@
     python3 -m venv venv && venv/bin/pip install torch torchvision transformers pillow
     venv/bin/python tests/architectures/make_seeing.py && venv/bin/python tests/architectures/seeing/make.py
 
-talking/ has a tokenizer and a chat template, talking_gemma3/ and talking_idefics3/ those of others; expected.json has, for
-each model, conversations, their prompts as text and as token ids, and the ids of greedy answers. Images are those of
+talking/ has a tokenizer and a chat template, talking_gemma3/ and talking_idefics3/ those of others, talking_paligemma/ a
+tokenizer alone; expected.json has, for each model, conversations, their prompts as text and as token ids, and the ids of
+greedy answers. prompts.json has the same for prompts of models that do not talk. Images are those of
 images/files.
 """
 
@@ -39,15 +40,18 @@ IDEFICS3_TEMPLATE = (
 def write_talking(folder, special, template, words={}, **named):
     """`special`: tokens by their ids. `words`: others that are not called after their ids. `named`: what special ones are
     for."""
+    bos = special.get(1, "w1")
     vocabulary = {(special | words).get(i, f"w{i}"): i for i in range(53)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="w0"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
-    tokenizer.post_processor = processors.TemplateProcessing(single="w1 $A", special_tokens=[("w1", 1)])
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, 1)])
     tokenizer.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special.values()])
-    fast = T.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="w1", eos_token="w2", unk_token="w0",
+    fast = T.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=bos, eos_token="w2", unk_token="w0",
                                      pad_token="w0", extra_special_tokens=named)
     shutil.rmtree(here / folder, ignore_errors=True)
     fast.save_pretrained(here / folder)
+    if template is None:
+        return fast
     if template == IDEFICS3_TEMPLATE:  # where it is published
         (here / folder / "chat_template.json").write_text(json.dumps({"chat_template": template}, indent=2) + "\n")
     else:
@@ -112,6 +116,35 @@ def answers(name, tokenizer, processor_of):
     return out
 
 
+PROMPTS = [
+    {"prompt": "w38 w19 w5", "images": ["photo.png"]},
+    {"prompt": "w38 w19 w5", "images": ["turned.png"]},
+    {"prompt": "<image><image>w5 w39", "images": ["gray.png", "palette.png"]},
+    {"prompt": "w3", "images": ["photo.png"]},
+    {"prompt": "<image>w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21 w22", "images": ["palette.png"]},
+]
+
+
+def continued(name, tokenizer):
+    model = T.AutoModelForImageTextToText.from_pretrained(here.parent / "models" / name, dtype=torch.float32).eval()
+    images = T.AutoImageProcessor.from_pretrained(here.parent / "models" / name)
+    images.image_seq_length = model.config.text_config.num_image_tokens
+    processor = T.PaliGemmaProcessor(images, tokenizer)
+    out = []
+    for each in PROMPTS:
+        pictures = [ImageOps.exif_transpose(Image.open(files / file)).convert("RGB") for file in each["images"]]
+        inputs = processor(text=[each["prompt"]], images=[pictures], return_tensors="pt")
+        del inputs["labels"]
+        with torch.no_grad():
+            found = model.generate(**inputs, do_sample=False, max_new_tokens=6, min_new_tokens=6,
+                                   return_dict_in_generate=True, output_scores=True)
+        ids = inputs["input_ids"][0].tolist()
+        margin = min(float(-scores[0].topk(2).values.diff()) for scores in found.scores)
+        print(f"{name}: the two likeliest are {margin:.2f} apart, or more")
+        out.append(each | {"ids": ids, "answer": found.sequences[0, len(ids):].tolist()})
+    return out
+
+
 def grids_of_tiles():
     """Rows and columns of tiles of images of many sizes."""
     sizes = [(1, 1), (1, 1000), (1000, 1), (37, 23), (23, 37), (512, 512), (513, 512), (640, 480), (1023, 767), (2048, 2048),
@@ -136,5 +169,8 @@ if __name__ == "__main__":
     tiles = {20 + 3 * row + column: f"<row_{row + 1}_col_{column + 1}>" for row in range(3) for column in range(3)}
     words = write_talking("talking_idefics3", special, IDEFICS3_TEMPLATE, tiles | {29: "<global-img>", 48: "\n", 49: "\n\n"})
     expected |= {name: answers(name, words, idefics3) for name in ("idefics3_sees", "smolvlm_sees")}
+    words = write_talking("talking_paligemma", {1: "<bos>", IMAGE: "<image>", 49: "\n"}, None, image_token="<image>")
+    prompts = {name: continued(name, words) for name in ("paligemma_sees", "paligemma2_sees")}
+    (here / "prompts.json").write_text(json.dumps(prompts, indent=1) + "\n")
     (here / "tiles.json").write_text("[" + ",\n ".join(map(json.dumps, grids_of_tiles())) + "]\n")
     (here / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
