@@ -12,6 +12,9 @@ std::optional<Tokenizer> tokenizer_of(const GgufMetadata &metadata) {
         return metadata.has(full) ? &metadata.at(full) : nullptr;
     };
     const auto text = [&](const char *key) { return find(key) ? std::string(find(key)->string()) : ""; };
+    const auto general = [&](const std::string &key) {
+        return metadata.has("general." + key) ? std::string(metadata.at("general." + key).string()) : "";
+    };
     const auto texts = [&](const char *key) {
         const auto all = find(key) ? find(key)->strings() : std::span<const std::string_view>();
         return std::vector(all.begin(), all.end());
@@ -23,6 +26,8 @@ std::optional<Tokenizer> tokenizer_of(const GgufMetadata &metadata) {
 
     if (find("tokens") == nullptr) return std::nullopt;
     tokenizer::GgufVocabulary vocabulary;
+    vocabulary.architecture = general("architecture");
+    vocabulary.name = general("name");
     vocabulary.model = text("model");
     vocabulary.pre = text("pre");
     vocabulary.tokens = texts("tokens");

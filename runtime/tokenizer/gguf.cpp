@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "tokenizer/bpe.hpp"
+#include "tokenizer/gguf_words.hpp"
 #include "tokenizer/parts.hpp"
 #include "tokenizer/unicode.hpp"
 #include "tokenizer/word_models.hpp"
@@ -19,83 +20,12 @@ constexpr uint64_t most_bytes_of_parts = uint64_t{1} << 31; // a vocabulary of 2
 
 constexpr std::string_view blank_mark = "\xE2\x96\x81"; // U+2581, which stands for a space in SentencePiece's tokens
 
-// ---- How text is split into words, by the name in the file (llama.cpp, llama-vocab.cpp) ----
-constexpr auto gpt2_words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr auto one_digit = R"(\p{N})";
-constexpr auto llama3_words =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
-    R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr auto qwen2_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
-                             R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr auto qwen35_words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
-                              R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr auto gpt4o_words =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
-    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr auto three_digits = R"(\p{N}{1,3})";
-constexpr auto deepseek_cjk = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
-constexpr auto deepseek_words =
-    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
-    R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr auto bloom_words = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+";
-struct WordSplit {
-    const char *name;
-    std::vector<const char *> patterns; // applied one after the other
-    bool composes = false;              // normalizes to NFC first
-    bool ignore_merges = false;
-    bool begins_text = false; // adds the beginning-of-text token, unless the file says otherwise
-};
-
-const std::vector<WordSplit> &word_splits() {
-    static const std::vector<WordSplit> all{
-        {"gpt-2", {gpt2_words}},
-        {"exaone4", {gpt2_words}},
-        {"gigachat", {gpt2_words}},
-        {"granite-docling", {gpt2_words}},
-        {"jais", {gpt2_words}},
-        {"mellum", {gpt2_words}},
-        {"modern-bert", {gpt2_words}},
-        {"mpt", {gpt2_words}},
-        {"olmo", {gpt2_words}},
-        {"phi-2", {gpt2_words}},
-        {"trillion", {gpt2_words}},
-        {"bloom", {bloom_words}},
-        {"gpt3-finnish", {bloom_words}},
-        {"codeshell", {one_digit, gpt2_words}},
-        {"command-r", {one_digit, gpt2_words}},
-        {"exaone", {one_digit, gpt2_words}},
-        {"minerva-7b", {one_digit, gpt2_words}},
-        {"refact", {one_digit, gpt2_words}},
-        {"smollm", {one_digit, gpt2_words}},
-        {"starcoder", {one_digit, gpt2_words}},
-        {"llama3", {llama3_words}, false, true, true},
-        {"llama-v3", {llama3_words}, false, true, true},
-        {"llama-bpe", {llama3_words}, false, true, true},
-        {"falcon3", {llama3_words}, false, true, true},
-        {"pixtral", {llama3_words}, false, true, true},
-        {"chatglm-bpe", {llama3_words}},
-        {"dbrx", {llama3_words}},
-        {"glm4", {llama3_words}, false, true},
-        {"smaug-bpe", {llama3_words}},
-        {"gpt-4o", {gpt4o_words}, false, true},
-        {"lfm2", {llama3_words}},
-        {"qwen2", {qwen2_words}, true},
-        {"qwen35", {qwen35_words}, true},
-        {"deepseek-r1-qwen", {qwen2_words}, true},
-        {"megrez", {qwen2_words}},
-        {"stablelm2", {qwen2_words}},
-        {"deepseek-v3", {three_digits, deepseek_cjk, deepseek_words}},
-    };
-    return all;
-}
-
 [[noreturn]] void refuse_key(const std::string &key, const std::string &why) {
     throw Error(ErrorCode::input, "tokenizer.ggml." + key + ": " + why);
 }
 
 // Returns make(), and adds the key to its errors.
-template <class Make> auto at_key(const std::string &key, const Make &make) {
+template <class Make> decltype(auto) at_key(const std::string &key, const Make &make) {
     try {
         return make();
     } catch (const Error &error) {
@@ -138,8 +68,35 @@ Vocabulary vocabulary_of(const GgufVocabulary &file) {
     return out;
 }
 
+// Flags of tokenizer.json that no key of a GGUF file stands for. They follow from names (llama.cpp, llama-vocab.cpp);
+// Phi-3.5's name says less than its architecture.
+struct Strips {
+    explicit Strips(const GgufVocabulary &file) {
+        std::string name = file.name;
+        for (char &c : name)
+            if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        const auto named = [&](const char *part) { return name.find(part) != std::string::npos; };
+        phi3 = named("phi-3") || named("phi3") || (file.architecture == "phi3" && file.model == "llama");
+        if (file.pre == "modern-bert" || named("modern-bert"))
+            mask = "[MASK]";
+        else if (file.pre.starts_with("jina-v2-") || file.architecture == "nomic-bert-moe")
+            mask = "<mask>";
+    }
+
+    // Whether the token takes the white space before it, and behind it.
+    [[nodiscard]] bool left(std::string_view token) const { return token == mask; }
+    [[nodiscard]] bool right(std::string_view token) const {
+        return phi3 && token != "<unk>" && token != "<s>" && token != "<|endoftext|>";
+    }
+
+  private:
+    bool phi3 = false;
+    std::string_view mask = {}; // the token for a missing word, if it takes white space
+};
+
 // Control tokens and user-defined tokens are matched verbatim in a text. Unigram's unknown token is a control token.
 AddedTokens added_tokens_of(const GgufVocabulary &file) {
+    const Strips strips(file);
     std::vector<AddedToken> out;
     for (size_t id = 0; id < file.tokens.size(); ++id)
         if (const TokenType type = type_of(file, id);
@@ -147,6 +104,8 @@ AddedTokens added_tokens_of(const GgufVocabulary &file) {
             AddedToken token{static_cast<int32_t>(id), std::string(file.tokens[id])};
             token.normalized = false;
             token.special = type != user_defined;
+            token.lstrip = strips.left(token.content);
+            token.rstrip = strips.right(token.content);
             out.push_back(token);
         }
     return at_key("tokens", [&] { return AddedTokens(std::move(out), [](Text &) {}); });
@@ -208,46 +167,51 @@ SpecialToken special_of(const GgufVocabulary &file,
     return {std::string(file.tokens[static_cast<size_t>(id)]), id};
 }
 
+// What llama.cpp takes where a file does not say.
+struct Ends {
+    bool begins = false, ends = false; // a text gets a token that begins it, or one that ends it
+    std::optional<int32_t> bos = {}, eos = {};
+    bool separates = false; // two texts that begin and end are as RoBERTa has them
+};
+
 // Adds the tokens that begin and end a text.
-PostProcessor ends_of(const GgufVocabulary &file, bool begins) {
-    std::vector<TemplatePiece> single, pair;
-    const auto add = [&](const char *key, const std::optional<int32_t> &id, int32_t type) {
-        if (!id || *id < 0 || static_cast<size_t>(*id) >= file.tokens.size())
-            refuse_key(key, "expected the id of one of the " + std::to_string(file.tokens.size()) + " tokens, found " +
-                                (id ? std::to_string(*id) : "nothing"));
-        const TemplatePiece piece{0, {{std::string(file.tokens[static_cast<size_t>(*id)]), *id}}, type};
-        if (type == 0) single.push_back(piece);
-        pair.push_back(piece);
+PostProcessor ends_of(const GgufVocabulary &file, const Ends &usual) {
+    const auto token = [&](const char *key, const std::optional<int32_t> &id, const std::optional<int32_t> &otherwise) {
+        if (!id && !otherwise) refuse_key(key, "is missing: expected the id of a token");
+        return special_of(file, {{key, id}}, otherwise.value_or(0));
     };
+    std::optional<SpecialToken> begin, end;
+    if (file.add_bos_token.value_or(usual.begins)) begin = token("bos_token_id", file.bos_token_id, usual.bos);
+    if (file.add_eos_token.value_or(usual.ends)) end = token("eos_token_id", file.eos_token_id, usual.eos);
+    if (usual.separates && begin && end) return roberta_processing(*begin, *end);
+    std::vector<TemplatePiece> single, pair;
     for (const int32_t type : {0, 1}) {
-        if (file.add_bos_token.value_or(begins)) add("bos_token_id", file.bos_token_id, type);
-        if (type == 0) single.push_back({0, {}, type});
-        pair.push_back({static_cast<size_t>(type), {}, type});
-        if (file.add_eos_token.value_or(false)) add("eos_token_id", file.eos_token_id, type);
+        std::vector<TemplatePiece> text;
+        if (begin) text.push_back({0, {*begin}, type});
+        text.push_back({static_cast<size_t>(type), {}, type});
+        if (end) text.push_back({0, {*end}, type});
+        pair.insert(pair.end(), text.begin(), text.end());
+        if (type == 0) single = std::move(text);
     }
     return template_processing(std::move(single), std::move(pair));
 }
 
 Tokenizer::Parts byte_level_parts(const GgufVocabulary &file) {
-    const auto split = std::find_if(word_splits().begin(), word_splits().end(),
-                                    [&](const WordSplit &each) { return file.pre == each.name; });
-    if (split == word_splits().end()) {
-        std::string names;
-        for (const WordSplit &each : word_splits()) names += (names.empty() ? "" : ", ") + std::string(each.name);
-        refuse_key("pre", in_quotes(file.pre) + " is not supported; supported: " + names);
-    }
+    const GgufWords &words = at_key("pre", [&]() -> const GgufWords & { return gguf_words(file.pre); });
     Tokenizer::Parts out;
-    if (split->composes) out.normalizer = normal_form(NormalForm::nfc);
+    if (words.composes) out.normalizer = normal_form(NormalForm::nfc);
     std::vector<PreTokenizer> steps;
-    for (const char *pattern : split->patterns) steps.push_back(split_by(Regex(pattern), Delimiter::isolated, false));
+    for (const std::string_view pattern : words.patterns)
+        steps.push_back(split_by(Regex(std::string(pattern)), Delimiter::isolated, false));
     steps.push_back(byte_level({.add_prefix_space = false, .trim_offsets = false, .use_regex = false}));
     out.pre_tokenizer = sequence(std::move(steps));
     Vocabulary vocabulary = vocabulary_of(file);
     const std::vector<Merge> merges = merges_of(file, vocabulary);
     BpeOptions options;
-    options.ignore_merges = split->ignore_merges;
+    options.ignore_merges = words.ignore_merges;
     out.model = bpe(std::move(vocabulary), merges, std::move(options));
-    out.post_processor = ends_of(file, split->begins_text);
+    out.post_processor =
+        ends_of(file, {.begins = words.begins_text, .ends = false, .bos = 11, .eos = 11, .separates = words.separates});
     out.decoder = decode_byte_level();
     return out;
 }
@@ -268,7 +232,7 @@ Tokenizer::Parts sentencepiece_parts(const GgufVocabulary &file) {
         refuse_key("unknown_token_id", "expected the id of a token, found " + std::to_string(unknown_id));
     options.unknown_token = file.tokens[static_cast<size_t>(unknown_id)];
     out.model = bpe(std::move(vocabulary), merges, std::move(options));
-    out.post_processor = ends_of(file, true);
+    out.post_processor = ends_of(file, {.begins = true, .ends = false, .bos = 1, .eos = 2, .separates = false});
     std::vector<Decoder> decoders{decode_replace(Pattern(std::string(blank_mark)), " "), decode_byte_fallback(),
                                   decode_fuse()};
     if (prefixed) decoders.push_back(decode_strip(' ', 1, 0));
@@ -318,11 +282,7 @@ Tokenizer::Parts unigram_parts(const GgufVocabulary &file) {
     out.pre_tokenizer = metaspace(marks);
     const SpecialToken unknown_token = special_of(file, {{"unknown_token_id", file.unknown_token_id}}, 2);
     out.model = unigram(vocabulary_of(file), {file.scores.begin(), file.scores.end()}, unknown_token.id, false);
-    if (file.add_bos_token.value_or(false) && file.add_eos_token.value_or(false)) // XLM-RoBERTa
-        out.post_processor = roberta_processing(special_of(file, {{"bos_token_id", file.bos_token_id}}, 1),
-                                                special_of(file, {{"eos_token_id", file.eos_token_id}}, 2));
-    else
-        out.post_processor = ends_of(file, false);
+    out.post_processor = ends_of(file, {.begins = false, .ends = true, .bos = {}, .eos = 1, .separates = true});
     out.decoder = decode_metaspace(marks);
     return out;
 }

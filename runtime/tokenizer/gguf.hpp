@@ -11,12 +11,13 @@
 
 namespace lamina::tokenizer {
 
-// The members are named like the keys, tokenizer.ggml.*. std::optional: the file may lack the key. Texts are the file's
-// own bytes.
+// The members are named like the keys, tokenizer.ggml.* but for two. std::optional: the file may lack the key. Texts
+// are the file's own bytes.
 struct GgufVocabulary {
+    std::string architecture, name; // general.*: they say which flags tokens have
     // "gpt2" (byte-level BPE), "llama" (SentencePiece's BPE), "bert" (WordPiece) or "t5" (SentencePiece's Unigram).
     std::string model;
-    std::string pre;                      // gpt2: how text is split into words: "llama-bpe", "qwen2", ...
+    std::string pre;                      // gpt2: how text is split into words; see gguf_words.hpp
     std::vector<std::string_view> tokens; // by id
     std::vector<float> scores;            // llama, t5: by id
     std::vector<int32_t> token_type;      // by id; 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte

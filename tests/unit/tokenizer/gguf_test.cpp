@@ -153,16 +153,138 @@ TEST_CASE("GGUF names of word splits that are the same split alike") {
             out.push_back(tokenizer_of(file).encode(text).ids);
         return out;
     };
-    for (const char *name : {"modern-bert", "olmo", "phi-2", "mpt", "exaone4", "granite-docling"})
+    for (const char *name :
+         {"a.x-4.0", "exaone4", "granite-docling", "jina-v1-en", "jina-v2-es", "modern-bert", "mpt", "olmo", "phi-2"})
         CHECK(ids(name) == ids("gpt-2"));
-    for (const char *name : {"command-r", "refact", "smollm", "codeshell"}) CHECK(ids(name) == ids("starcoder"));
-    for (const char *name : {"glm4", "llama3", "falcon3"}) CHECK(ids(name) == ids("llama-bpe"));
+    for (const char *name : {"command-r", "refact", "smollm", "codeshell", "mellum2"})
+        CHECK(ids(name) == ids("starcoder"));
+    for (const char *name : {"glm4", "glm5", "llama3", "falcon3", "falcon-h1", "lfm2", "midm-2.0", "jina-v5-nano"})
+        CHECK(ids(name) == ids("llama-bpe"));
     for (const char *name : {"smaug-bpe", "chatglm-bpe"}) CHECK(ids(name) == ids("dbrx"));
-    for (const char *name : {"stablelm2", "megrez", "qwen35"}) CHECK(ids(name) == ids("qwen2"));
-    CHECK(ids("gpt3-finnish") == ids("bloom"));
+    for (const char *name : {"stablelm2", "megrez", "qwen35", "kormo", "f2llmv2", "hunyuan", "grok-2", "solar-open"})
+        CHECK(ids(name) == ids("qwen2"));
+    for (const char *name : {"gpt3-finnish", "poro-chat"}) CHECK(ids(name) == ids("bloom"));
+    for (const char *name : {"hunyuan-dense", "joyai-llm", "hy_v4"}) CHECK(ids(name) == ids("deepseek-v3"));
+    for (const char *name : {"llama4", "kanana2", "minimax-m2"}) CHECK(ids(name) == ids("gpt-4o"));
+    CHECK(ids("bailingmoe2") == ids("bailingmoe"));
+    CHECK(ids("cohere2moe") == ids("tiny_aya"));
+    CHECK(ids("") == ids("default"));
     CHECK(ids("gpt-2") != ids("bloom"));
     CHECK(ids("gpt-2") != ids("starcoder"));
     CHECK(ids("dbrx") != ids("qwen2"));
+}
+
+TEST_CASE("GGUF names of word splits split as llama.cpp does") {
+    const auto words = [](const char *pre, const std::string &text) {
+        GgufVocabulary file = byte_level();
+        file.pre = pre, file.add_bos_token = false;
+        const Encoding found = tokenizer_of(file).encode(text, {.offsets = EncodeOptions::Unit::bytes});
+        Tokens out;
+        for (size_t i = 0, begin = 0; i < found.size(); ++i) {
+            if (i == 0 || found.words[i] != found.words[i - 1]) out.emplace_back(), begin = found.offsets[i].begin;
+            out.back() = text.substr(begin, found.offsets[i].end - begin);
+        }
+        return out;
+    };
+    CHECK(words("default", "it's 1234$5") == Tokens{"it", "'", "s", " ", "123", "4", "$", "5"});
+    CHECK(words("default", "a`b") == Tokens{"a", "`", "b"});
+    CHECK(words("default", "?`") == Tokens{"?", "`"});
+    CHECK(words("falcon", "?`") == Tokens{"?`"});
+    CHECK(words("falcon", " 12 1234") == Tokens{" 12", " ", "123", "4"});
+    CHECK(words("tekken", "aBc'd 12") == Tokens{"a", "Bc", "'d", " ", "1", "2"});
+    CHECK(words("gpt-4o", "aBc'd 12") == Tokens{"a", "Bc'd", " ", "12"});
+    CHECK(words("youtu", "aBc'd 12\uac00\u3105") == Tokens{"a", "Bc'd", " ", "1", "2", "\uac00", "\u3105"});
+    CHECK(words("tiny_aya", "1234567 x") == Tokens{"1", "234", "567", " x"});
+    CHECK(words("deepseek-llm", "Hi, you 123\n\n") == Tokens{"Hi", ",", " you", " ", "123", "\n", "\n"});
+    CHECK(words("deepseek-llm", "\u00fcx\u05d0\u3001\u4e2d") == Tokens{"\u00fc", "x", "\u05d0", "\u3001", "\u4e2d"});
+    CHECK(words("deepseek-coder", "Hi, you 12\n") == Tokens{"Hi", ",", " you", " ", "1", "2", "\n"});
+    CHECK(words("seed-coder", "a12?\n\n") == Tokens{"a", "1", "2", "?", "\n\n"});
+    CHECK(words("bailingmoe", "a?\n\n") == Tokens{"a", "?\n\n"});
+    CHECK(words("bailingmoe", " \n\n") == Tokens{" \n\n"});
+    CHECK(words("exaone-moe", "ab cd 12?\n\n") == Tokens{"ab cd", " ", "1", "2", "?\n", "\n"});
+    CHECK(words("viking", "ab 12") == Tokens{"ab", " ", "1", "2"});
+    CHECK(words("ufakzeka", "a's") == Tokens{"a", "'s"});
+    CHECK(words("ufakzeka", "a'de") == Tokens{"a", "'de"});
+    CHECK(words("hunyuan", "a'de") == Tokens{"a", "'d", "e"});
+    CHECK(words("laguna", "a \n b") == Tokens{"a", " ", "\n", " b"});
+    CHECK(words("minicpm5", "a1234") == Tokens{"a", "123", "4"});
+    CHECK(words("spark2_5", "a12?\n") == Tokens{"a", "1", "2", "?", "\n"});
+    CHECK(words("jais-2", "a" + std::string(7, ' ')) == Tokens{"a", std::string(4, ' '), std::string(2, ' '), " "});
+    CHECK(words("chameleon", "IMGIMGABZ\t12") == Tokens{"IMGIMGABZ", "\t", "1", "2"});
+}
+
+TEST_CASE("GGUF names of word splits say whether words need merges, and which tokens are around texts") {
+    GgufVocabulary file = byte_level();
+    file.tokens.push_back("zqz"), file.token_type.push_back(1);
+    const auto found = [&](const char *pre) {
+        file.pre = pre;
+        return tokens(tokenizer_of(file), "zqz");
+    };
+    const Tokens begin{std::string(file.tokens[0])}, whole{begin.front(), "zqz"};
+    for (const char *name : {"lfm2", "tekken", "llama-bpe", "falcon-h1", "midm-2.0"}) CHECK(found(name) == whole);
+    for (const char *name : {"glm5", "llama4", "minicpm5"}) CHECK(found(name) == Tokens{"zqz"});
+    for (const char *name : {"default", "falcon", "seed-coder", "hunyuan"}) CHECK(found(name).size() == 3);
+    CHECK(found("chameleon").size() == 4);
+    file.add_bos_token = file.add_eos_token = true;
+    const std::string end(file.tokens[1]);
+    file.pre = "roberta-bpe";
+    CHECK(tokenizer_of(file).encode("x", "x").tokens == Tokens{begin.front(), "x", end, end, "x", end});
+    file.pre = "gpt-2";
+    CHECK(tokenizer_of(file).encode("x", "x").tokens == Tokens{begin.front(), "x", end, begin.front(), "x", end});
+    file.bos_token_id.reset(), file.eos_token_id.reset(); // llama.cpp then takes 11
+    CHECK(tokens(tokenizer_of(file), "x") == Tokens{std::string(file.tokens[11]), "x", std::string(file.tokens[11])});
+    GgufVocabulary pieces = sentencepiece();
+    pieces.bos_token_id.reset(), pieces.eos_token_id.reset(), pieces.add_eos_token = true;
+    CHECK(tokens(tokenizer_of(pieces), "ab") == Tokens{"<s>", "▁ab", "</s>"});
+    GgufVocabulary words = unigram();
+    words.add_bos_token.reset(), words.add_eos_token.reset(), words.eos_token_id.reset();
+    CHECK(tokens(tokenizer_of(words), "a") == Tokens{"▁", "a", "</s>"});
+    words.add_bos_token = true;
+    CHECK(message_of([&] { (void)tokenizer_of(words); }) ==
+          "tokenizer.ggml.bos_token_id: is missing: expected the id of a token");
+}
+
+TEST_CASE("GGUF names of models say which tokens take white space") {
+    GgufVocabulary file = sentencepiece();
+    for (const char *token : {"<|user|>", "<|end|>", "<|endoftext|>", "<mask>"})
+        file.tokens.push_back(token), file.token_type.push_back(3), file.scores.push_back(0);
+    const auto named = [](const GgufVocabulary &vocabulary, const std::string &text) {
+        Tokens out;
+        for (const int32_t id : tokenizer_of(vocabulary).encode(text).ids)
+            out.emplace_back(vocabulary.tokens[static_cast<size_t>(id)]);
+        return out;
+    };
+    const auto found = [&](const std::string &text) { return named(file, text); };
+    const Tokens plain{"<s>", "<|user|>", "▁", "<0x0A>", "ab"}, stripped{"<s>", "<|user|>", "▁ab"};
+    CHECK(found("<|user|>\nab") == plain);
+    file.architecture = "phi3";
+    CHECK(found("<|user|>\nab") == stripped);
+    CHECK(found("ab</s> \n ab") == Tokens{"<s>", "▁ab", "</s>", "▁ab"});
+    for (const char *token : {"<s>", "<|endoftext|>"})
+        CHECK(found(std::string(token) + "\nab") == Tokens{"<s>", token, "▁", "<0x0A>", "ab"});
+    file.architecture = "phimoe", file.name = "Phi-3.5 MoE";
+    CHECK(found("<|user|>\nab") == stripped);
+    file.name = "My phi3 tune";
+    CHECK(found("<|user|>\nab") == stripped);
+    file.name = "Phi 4";
+    CHECK(found("<|user|>\nab") == plain);
+    CHECK(found("ab \n<mask>") == Tokens{"<s>", "▁ab", "▁", "<0x0A>", "<mask>"});
+    file.architecture = "nomic-bert-moe";
+    CHECK(found("ab \n<mask>\nab") == Tokens{"<s>", "▁ab", "<mask>", "▁", "<0x0A>", "ab"});
+
+    GgufVocabulary bert = byte_level();
+    for (const char *token : {"[MASK]", "<mask>"}) bert.tokens.push_back(token), bert.token_type.push_back(3);
+    bert.add_bos_token = false;
+    const auto masked = [&](const char *pre, const std::string &mask) {
+        bert.pre = pre;
+        return named(bert, "x  " + mask) == Tokens{"x", mask};
+    };
+    CHECK(masked("modern-bert", "[MASK]"));
+    CHECK(masked("jina-v2-code", "<mask>"));
+    CHECK_FALSE(masked("jina-v2-code", "[MASK]"));
+    CHECK_FALSE(masked("gpt-2", "[MASK]"));
+    bert.name = "Modern-BERT base";
+    CHECK(masked("gpt-2", "[MASK]"));
 }
 
 TEST_CASE("the words of Qwen3.5 have letters and their marks together") {
@@ -220,8 +342,8 @@ TEST_CASE("GGUF metadata that contradicts itself is refused, with the key") {
     file.model = "rwkv";
     CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported: gpt2, llama, bert, t5");
     file = byte_level();
-    file.pre = "tekken";
-    CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'tekken' is not supported; supported: gpt-2, exaone4"));
+    file.pre = "kimi-k2";
+    CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'kimi-k2' is not supported; supported: gpt-2, a.x-4.0"));
     file = byte_level();
     file.token_type.pop_back();
     CHECK(refusal(file).starts_with("tokenizer.ggml.token_type: expected an entry for each of the "));
