@@ -157,6 +157,12 @@ struct Api::Prompts {
     std::shared_ptr<void> memory{};        // of these
 };
 
+std::map<std::string, std::string> Api::variables_of(const Engine &engine, const AnswerRequest &chat) {
+    std::map<std::string, std::string> out = chat.variables;
+    if (engine.tool_format() && engine.tool_format()->short_ids) out["messages"] = with_short_ids(out.at("messages"));
+    return out;
+}
+
 bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value_or(options_.shortens); }
 
 namespace {
@@ -178,7 +184,7 @@ ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &c
     const auto longest = shortens(chat) ? static_cast<size_t>(engine.room().length) : SIZE_MAX;
     try {
         return shortened_chat_prompt(engine.model(), session, chat.messages, images, longest,
-                                     static_cast<size_t>(chat.max_length.value_or(0)), chat.variables,
+                                     static_cast<size_t>(chat.max_length.value_or(0)), variables_of(engine, chat),
                                      [&](size_t tokens) {
                                          expect_room(engine, tokens, "messages");
                                          expect_time(request);
@@ -203,9 +209,10 @@ Api::Prompts Api::prompts_of(const Call &call, const AnswerRequest &chat) {
 
 ShortenedChat Api::text_of(const Engine &engine, const AnswerRequest &chat) const {
     const Model &model = engine.model();
-    if (!shortens(chat)) return {.prompt = chat_prompt(model, chat.messages, chat.variables), .ids = {}};
+    const auto variables = variables_of(engine, chat);
+    if (!shortens(chat)) return {.prompt = chat_prompt(model, chat.messages, variables), .ids = {}};
     return shortened_chat_prompt(model, chat.messages, static_cast<size_t>(engine.room().length),
-                                 static_cast<size_t>(chat.max_length.value_or(0)), chat.variables);
+                                 static_cast<size_t>(chat.max_length.value_or(0)), variables);
 }
 
 Api::Prompts Api::prompts_in(const Engine &engine, const AnswerRequest &chat, ShortenedChat found) {
@@ -265,7 +272,7 @@ Response Api::count_tokens(const Call &call) {
     const AnswerRequest request = parsed(call.request, count_request);
     const Engine &engine = engine_called(call, request.model);
     const size_t tokens = with_texts(call.request, [&] {
-        const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
+        const std::string prompt = chat_prompt(engine.model(), request.messages, variables_of(engine, request));
         return ids_in(engine.model(), {prompt}, "messages", false).front().size();
     });
     return {.body = Json{{"input_tokens", tokens}}.in_one_line()};
@@ -331,8 +338,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
         Memory{given.memory, std::move(grammar), std::move(scores), take(request_memory_, own, call.request)});
     for (const std::vector<int32_t> &prompt : prompts)
         for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
-            const auto &answer = writing->answers.emplace_back(std::make_shared<Answer>());
-            answer->owner = call.owner;
+            const auto &answer = writing->answers.emplace_back(call.work<Answer>());
             answer->memory = writing->memory;
             answer->prompt = prompt;
             answer->options = options;

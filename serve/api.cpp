@@ -287,19 +287,14 @@ std::string Api::without_paths(std::string text) const {
 }
 
 Engine &Api::engine_called(const Call &call, const std::string &name) {
-    const auto began = Clock::now();
     std::shared_ptr<Engine> &engine = call.use->engine;
     if (engine != nullptr && engine->name() == models_.name_of(name)) return *engine; // until the request is answered
     engine = models_.find(name);
     if (engine == nullptr && call.waits && models_.loads_on_demand()) {
         models_.load_for_request(name);
-        while (Clock::now() < began + options_.longest) {
-            if (auto found = models_.wait(name, Clock::now() + often)) {
-                engine = std::move(*found);
-                break;
-            }
-            if (call.request.left()) throw Refusal(499, "the client has closed the connection"); // nobody reads this
-        }
+        auto found = models_.wait(name, Clock::now() + often);
+        for (; !found; found = models_.wait(name, Clock::now() + often)) expect_time(call.request);
+        engine = std::move(*found);
     }
     if (engine == nullptr)
         throw Refusal(503, "the model '" + name + "' is not loaded; /v1/models says which are, and what went wrong",

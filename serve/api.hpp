@@ -143,6 +143,9 @@ class Api {
     [[nodiscard]] Response responses(const Call &call);
     [[nodiscard]] Response messages(const Call &call);
     [[nodiscard]] Response count_tokens(const Call &call);
+    // The conversation, as the template of the model takes it.
+    [[nodiscard]] static std::map<std::string, std::string> variables_of(const Engine &engine,
+                                                                         const AnswerRequest &chat);
     struct Prompts;
     [[nodiscard]] bool shortens(const AnswerRequest &chat) const;
     [[nodiscard]] Prompts prompts_of(const Call &call, const AnswerRequest &chat);

@@ -194,6 +194,7 @@ void Connection::hand_over() {
     });
     held_ = 0;
     request->address = address_;
+    request->arrived = std::chrono::steady_clock::now(); // with its body, which has a time of its own
     request->left = [outbox = outbox_] { return outbox->left(); };
     hub_.workers.add([self = shared_from_this(), request, outbox = outbox_]() mutable {
         self->answer(std::move(request), *outbox);

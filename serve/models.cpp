@@ -106,11 +106,10 @@ void Models::load(std::string_view name) { ask(name, true); }
 void Models::unload(std::string_view name) { ask(name, false); }
 
 void Models::load_for_request(std::string_view name) {
-    constexpr std::chrono::seconds pause{10};
     const Entry &entry = entry_called(name);
     {
         const std::scoped_lock lock(mutex_);
-        if (!entry.failure.empty() && std::chrono::steady_clock::now() < entry.failed + pause) return;
+        if (!entry.failure.empty() && std::chrono::steady_clock::now() < entry.again) return;
     }
     load(name);
 }
@@ -170,7 +169,6 @@ void Models::change(Entry &entry, State state, std::shared_ptr<Engine> engine, c
     entry.state = state;
     entry.engine = std::move(engine);
     entry.failure = failure;
-    if (!failure.empty()) entry.failed = std::chrono::steady_clock::now();
     if (state == State::loaded) entry.used = ++uses_;
     changed_.notify_all();
 }
@@ -180,6 +178,7 @@ void Models::do_load(Entry &entry) {
         const std::scoped_lock lock(mutex_);
         if (entry.engine != nullptr) return;
     }
+    const auto began = std::chrono::steady_clock::now();
     change(entry, State::loading);
     std::vector<Entry *> unloaded;
     try {
@@ -195,6 +194,11 @@ void Models::do_load(Entry &entry) {
         options_.log("error: " + entry.model.name + " could not be loaded: " + why.what());
     }
     for (Entry *each : unloaded) do_load(*each);
+    // A model that does not run takes the places of others while it is tried: a tenth of the time at most.
+    constexpr std::chrono::steady_clock::duration pause = std::chrono::seconds(10);
+    const auto now = std::chrono::steady_clock::now();
+    const std::scoped_lock lock(mutex_);
+    entry.again = now + std::max(pause, 9 * (now - began));
 }
 
 void Models::do_unload(Entry &entry) {

@@ -78,7 +78,7 @@ class Models {
         ServedModel model;
         State state = State::unloaded;
         std::string failure{};
-        std::chrono::steady_clock::time_point failed{}; // when
+        std::chrono::steady_clock::time_point again{}; // when requests may have it tried again
         std::shared_ptr<Engine> engine{};
         uint64_t used = 0;  // the larger, the later
         size_t pending = 0; // jobs

@@ -64,8 +64,7 @@ Response Api::infer(const Call &call) {
     const InferBody body = infer_body(call.request.body, call.request.header("inference-header-content-length"));
     const auto request = std::make_shared<InferRequest>(
         parsed(call.request, body.json, [&](std::string_view) { return infer_request(body, *graph.graph); }));
-    const auto work = std::make_shared<GraphCall>();
-    work->owner = call.owner;
+    const auto work = call.work<GraphCall>();
     work->graph = graph.name;
     work->inputs = std::move(request->inputs);
     work->expect_fair = [request, most = options_.bodies](const OutputTypes &types) {

@@ -40,7 +40,6 @@ Tensor shortened(const Tensor &vectors, int64_t width) {
 } // namespace
 
 Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work, size_t tokens) {
-    work->owner = call.owner;
     engine.submit(work);
     await(*work, call.request);
     count(call, {.prompt = tokens});
@@ -64,7 +63,7 @@ Response Api::embeddings(const Call &call) {
         return request.ids.empty() ? tokens_in(engine.model(), request.texts, "input", cut)
                                    : tokens_in(request.ids, "input", cut, engine.tokens(false).size(), longest);
     });
-    const auto work = std::make_shared<Embedding>();
+    const auto work = call.work<Embedding>();
     work->texts = std::move(request.texts);
     work->ids = std::move(request.ids);
     Tensor vectors = vectors_of(call, engine, work, tokens);

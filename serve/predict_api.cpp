@@ -80,9 +80,8 @@ Response Api::tei_predict(const Call &call) {
         with_texts(call.request, [&] { return tokens_in_texts(engine.model(), request, cuts(request.cut)); });
     constexpr size_t of_label = 256; // bytes: with its name, as a result and as JSON
     const size_t labels = std::max<size_t>(engine.contents().reading->labels.size(), 2);
-    const auto work = std::make_shared<Classification>();
+    const auto work = call.work<Classification>();
     const auto memory = work->memory = take(answer_memory_, request.texts.size() * labels * of_label, call.request);
-    work->owner = call.owner;
     work->texts = std::move(request.texts);
     work->raw = request.raw;
     engine.submit(work);

@@ -15,8 +15,7 @@ Api::Ranked Api::ranked(const Call &call, RerankRequest request, const std::stri
     const size_t tokens = with_texts(call.request, [&] {
         return tokens_of_pairs(engine.model(), request.query, request.documents, field, cuts(request.cut));
     });
-    const auto work = std::make_shared<Ranking>();
-    work->owner = call.owner;
+    const auto work = call.work<Ranking>();
     work->query = request.query;
     work->documents = std::move(request.documents);
     engine.submit(work);

@@ -41,6 +41,14 @@ struct Api::Call {
     std::shared_ptr<Use> use = std::make_shared<Use>();
     bool waits = false; // it waits or runs: Route::Cost::work
     Owner owner{};      // of the work that it asks for
+
+    // Of a kind in work.hpp, for an engine.
+    template <class Kind> [[nodiscard]] std::shared_ptr<Kind> work() const {
+        auto out = std::make_shared<Kind>();
+        out->asked = request.arrived;
+        out->owner = owner;
+        return out;
+    }
 };
 
 // The paths of OpenAI's API that a model can be used with, the most telling one first.

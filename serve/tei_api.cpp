@@ -79,7 +79,7 @@ Response Api::tei_embed(const Call &call) {
     Engine &engine = only_engine(call, &Engine::embeds, "turn texts into vectors");
     const size_t tokens =
         with_texts(call.request, [&] { return tokens_in(engine.model(), request.texts, "inputs", cuts(request.cut)); });
-    const auto work = std::make_shared<Embedding>();
+    const auto work = call.work<Embedding>();
     work->texts = std::move(request.texts);
     const Tensor vectors = vectors_of(call, engine, work, tokens);
     const auto memory = memory_for_json(vectors, call.request);

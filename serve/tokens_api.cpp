@@ -56,7 +56,7 @@ Response Api::apply_template(const Call &call) {
     const AnswerRequest request = parsed(call.request, template_request);
     const Engine &engine = engine_called_or_only(call, request.model);
     return {.body = with_texts(call.request, [&] {
-                const std::string prompt = chat_prompt(engine.model(), request.messages, request.variables);
+                const std::string prompt = chat_prompt(engine.model(), request.messages, variables_of(engine, request));
                 return Json{{"prompt", prompt}}.in_one_line();
             })};
 }
@@ -68,7 +68,7 @@ Response Api::tokenize_text(const Call &call) {
         throw Refusal(400, "request: /messages: tokens of images are not counted here; expected texts alone",
                       "messages");
     const std::string text = request.field != "messages" ? request.of.prompts.front() : with_texts(call.request, [&] {
-        return chat_prompt(engine.model(), request.of.messages, request.of.variables);
+        return chat_prompt(engine.model(), request.of.messages, variables_of(engine, request.of));
     });
     // Each byte may be a token, which takes that while it is looked for, and while it is written.
     const size_t of_byte = request.pieces || request.entries ? 192 : 128;

@@ -12,12 +12,11 @@ namespace {
 
 // No template says any of these by itself.
 constexpr const char *probe_text = "zqcontent", *probe_tool = "zqname", *probe_other = "zqother", *probe_key = "zqkey";
-constexpr const char *probe_id = "zq1234567"; // as Mistral's are
+constexpr const char *probe_id = "zq1234567", *probe_long_id = "call_zq1234567"; // as Mistral's and OpenAI's are
 
-Json call_of(const char *tool) {
-    return {{"type", "function"},
-            {"id", probe_id},
-            {"function", Json{{"name", tool}, {"arguments", Json{{probe_key, "v"}}}}}};
+Json call_of(const char *tool, const char *id) {
+    return {
+        {"type", "function"}, {"id", id}, {"function", Json{{"name", tool}, {"arguments", Json{{probe_key, "v"}}}}}};
 }
 
 Json tool_of(const char *tool) {
@@ -31,15 +30,15 @@ Json tool_of(const char *tool) {
 Json message_of(const char *role, const char *content) { return {{"role", role}, {"content", content}}; }
 
 // A conversation in which the model has answered so, or has called these tools, and which has gone on.
-std::string rendered(const Model &model, const std::vector<const char *> &called) {
+std::string rendered(const Model &model, const std::vector<const char *> &called, const char *id) {
     Json messages = Json::array({message_of("user", "u")});
     if (!called.empty()) {
         Json calls = Json::array(), answer = message_of("assistant", "");
-        for (const char *tool : called) calls.push_back(call_of(tool));
+        for (const char *tool : called) calls.push_back(call_of(tool, id));
         answer["tool_calls"] = std::move(calls);
         messages.push_back(std::move(answer));
         for (const char *tool : called)
-            messages.push_back({{"role", "tool"}, {"name", tool}, {"tool_call_id", probe_id}, {"content", "r"}});
+            messages.push_back({{"role", "tool"}, {"name", tool}, {"tool_call_id", id}, {"content", "r"}});
     }
     messages.push_back(message_of("assistant", probe_text));
     messages.push_back(message_of("user", "u"));
@@ -106,9 +105,10 @@ ToolFormat found_in(const std::string &plain, const std::string &called, const s
     return out;
 }
 
-std::string rendered_if_possible(const Model &model, const std::vector<const char *> &called) {
+std::string rendered_if_possible(const Model &model, const std::vector<const char *> &called,
+                                 const char *id = probe_id) {
     try {
-        return rendered(model, called);
+        return rendered(model, called, id);
     } catch (const Error &) {
         return "";
     } // some templates take one call at a time, some none
@@ -121,6 +121,7 @@ std::optional<ToolFormat> tool_format_of(const Model &model) {
     const bool shows_tools = called.find(probe_other) != std::string::npos;
     if (!shows_tools || plain.find(probe_text) == std::string::npos) return std::nullopt;
     ToolFormat out = found_in(plain, called, rendered_if_possible(model, {probe_tool, probe_other}));
+    out.short_ids = rendered_if_possible(model, {probe_tool}, probe_long_id).empty();
     return out.begin.empty() ? std::nullopt : std::optional(std::move(out));
 }
 

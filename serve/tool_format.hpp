@@ -13,6 +13,7 @@ namespace lamina::serve {
 // what ends one and begins another; empty: there is one at most.
 struct ToolFormat {
     std::string begin, middle, end, next;
+    bool short_ids = false; // the template refuses ids of calls that are not nine letters and digits, as Mistral's do
 
     // What tells a call from other text: the beginning up to the first brace or, if nothing is before it, all of it.
     [[nodiscard]] std::string_view mark() const {

@@ -4,6 +4,8 @@
 #include "fields.hpp"
 #include "grammar_text.hpp"
 
+#include "base/hash.hpp"
+
 #include <algorithm>
 
 namespace lamina::serve {
@@ -110,7 +112,38 @@ Json call_for_template(const JsonView &call) {
     return out;
 }
 
+bool is_letter_or_digit(char c) { return is_of_name(c) && c != '_' && c != '-'; }
+
+std::string short_id(std::string_view id) {
+    constexpr size_t letters = 9;
+    if (id.size() == letters && std::ranges::all_of(id, is_letter_or_digit)) return std::string(id);
+    std::string out;
+    for (uint64_t rest = hash_of(std::as_bytes(std::span(id))); out.size() < letters; rest /= 26)
+        out += static_cast<char>('a' + rest % 26);
+    return out;
+}
+
 } // namespace
+
+std::string with_short_ids(const std::string &messages) {
+    const JsonText text(messages, "request");
+    Json out = Json::array();
+    for (const JsonView message : text.root().items()) {
+        Json one = copied(message);
+        if (message.has("tool_call_id")) one["tool_call_id"] = short_id(message.at("tool_call_id").string());
+        if (message.has("tool_calls")) {
+            Json calls = Json::array();
+            for (const JsonView call : message.at("tool_calls").items()) {
+                Json with_id = copied(call);
+                if (call.has("id")) with_id["id"] = short_id(call.at("id").string());
+                calls.push_back(std::move(with_id));
+            }
+            one["tool_calls"] = std::move(calls);
+        }
+        out.push_back(std::move(one));
+    }
+    return out.in_one_line();
+}
 
 Json messages_for_template(const JsonView &messages) {
     Json out = Json::array();

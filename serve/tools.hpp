@@ -37,5 +37,7 @@ struct Tools {
 
 // "messages", for a chat template: arguments of calls are JSON there, which the API has as text.
 [[nodiscard]] Json messages_for_template(const JsonView &messages);
+// The same messages for ToolFormat::short_ids: other ids of calls become nine letters, equal ones the same.
+[[nodiscard]] std::string with_short_ids(const std::string &messages);
 
 } // namespace lamina::serve

@@ -124,11 +124,10 @@ Response Api::transcriptions(const Call &call) {
     Engine &engine = engine_called(call, request.model);
     if (!engine.transcribes())
         throw Refusal(400, request.model + " does not take audio; /v1/models says what each model does", "model");
-    const auto work = std::make_shared<Transcription>();
-    work->owner = call.owner;
+    const auto work = call.work<Transcription>();
     auto turn = take(audio_, 1, call.request);
-    work->windows = audio_windows(
-        engine.model(), read_upload(request, engine.model(), [&] { expect_client(*work, call.request.left); }));
+    work->windows =
+        audio_windows(engine.model(), read_upload(request, engine.model(), [&] { expect_time(call.request); }));
     size_t samples = 0;
     for (const Audio &window : work->windows) samples += window.samples.size();
     const auto memory = work->memory = take(audio_memory_, samples * sizeof(float), call.request);

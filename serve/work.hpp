@@ -54,9 +54,9 @@ class Work {
     void add(std::string_view piece, std::vector<ScoredToken> scores = {});
     void end(std::exception_ptr why = nullptr);
 
-    const Clock::time_point asked = Clock::now();
-    Owner owner;                  // who takes turns
-    std::shared_ptr<void> memory; // that it may have until it ends; whoever reads its result has a copy
+    Clock::time_point asked = Clock::now(); // when the request came
+    Owner owner;                            // who takes turns
+    std::shared_ptr<void> memory;           // that it may have until it ends; whoever reads its result has a copy
 
   private:
     mutable std::mutex mutex_; // guards all below

@@ -87,6 +87,7 @@ TEST_CASE("tools: templates say how their models write calls") {
         CHECK(found->end == example.format.end);
         CHECK(found->next == example.format.next);
         CHECK(found->mark() == example.mark);
+        CHECK(found->short_ids == (example.name == std::string("mistral")));
     }
     for (const char *name : {"chatml", "gemma", "phi3", "llama2", "zephyr", "deepseek"})
         CHECK_FALSE(format_of_template(template_of(name), "</s>"));
@@ -206,4 +207,21 @@ TEST_CASE("tools: templates get calls with arguments as JSON") {
           R"([{"role":"system","content":"a"},{"role":"assistant","content":"","tool_calls":[{"type":"function",)"
           R"("function":{"name":"f","arguments":{"a":[1,2.5,null,true,"x"]}},"id":"c1"}]},)"
           R"({"role":"tool","tool_call_id":"c1","content":"r"}])");
+}
+
+TEST_CASE("tools: ids of calls become short where a template takes no others") {
+    const auto ids = [](const std::string &first, const std::string &second) {
+        return R"([{"role":"assistant","content":"","tool_calls":[{"id":")" + first + R"(","type":"function"}]},)" +
+               R"({"role":"tool","tool_call_id":")" + second + R"(","content":"r"}])";
+    };
+    CHECK(with_short_ids(ids("abcDEF123", "abcDEF123")) == ids("abcDEF123", "abcDEF123"));
+    const std::string found = with_short_ids(ids("call_1a2b", "call_1a2b"));
+    const JsonText text(found, "found");
+    const JsonView messages = text.root();
+    const std::string id(messages.at(0).at("tool_calls").at(0).at("id").string());
+    CHECK(id.size() == 9);
+    CHECK(id.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos);
+    CHECK(messages.at(1).at("tool_call_id").string() == id);
+    const std::string others = with_short_ids(ids("call_1a2b", "call_1a2c"));
+    CHECK(others.find(id) == others.rfind(id));
 }
