@@ -26,19 +26,10 @@ size_t choices_of(const model::Model &model, const GenerateOptions &options) {
     return choices_of_beam(model) * static_cast<size_t>(options.beams.value());
 }
 
-NoAnswer no_token_left() {
-    return NoAnswer(ErrorCode::input, "no token is left to choose: the model's settings of generation, such as "
-                                      "no_repeat_ngram_size and suppress_tokens, or the grammar of the answer exclude "
-                                      "all of them");
-}
-
-// A grammar that takes too long is an error of its text alone.
-template <class Function> auto or_no_answer(const Function &function) {
-    try {
-        return function();
-    } catch (const Error &e) {
-        throw NoAnswer(e.code(), e.what());
-    }
+Error no_token_left() {
+    return Error(ErrorCode::input, "no token is left to choose: the model's settings of generation, such as "
+                                   "no_repeat_ngram_size and suppress_tokens, or the grammar of the answer exclude all "
+                                   "of them");
 }
 
 // Of the grammar of a text with the model's tokens. Those at the beginning of a text may differ from others.
@@ -195,7 +186,7 @@ size_t Search::candidates(const model::Model &model, const GenerateOptions &opti
 // What the grammar lets follow; nothing without one.
 std::shared_ptr<const grammar::TokenSet> Search::following(size_t beam) {
     if (!constraint_) return nullptr;
-    return or_no_answer([&] { return constraint_->after(without_prefix(beam), live_[beam].place); });
+    return constraint_->after(without_prefix(beam), live_[beam].place);
 }
 
 // Whether the grammar lets nothing follow this token.
@@ -214,7 +205,7 @@ bool Search::completes(size_t beam, int32_t token) {
 // is chosen next.
 void Search::take_forced() {
     Beam &beam = live_.front();
-    std::string text = or_no_answer([&] { return constraint_->forced(without_prefix(0), beam.place); });
+    std::string text = constraint_->forced(without_prefix(0), beam.place);
     text.resize(first_invalid_utf8(text)); // it may end within a character
     if (text.empty()) return;
     Ids tokens;

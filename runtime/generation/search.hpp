@@ -71,7 +71,7 @@ class Search {
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
     [[nodiscard]] std::span<const int32_t> next(size_t beam) const;
     // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues, as
-    // Decoder::reorder() takes it. Throws NoAnswer; then the search is over.
+    // Decoder::reorder() takes it. After an error the search is over.
     void advance(std::span<const Scores> scores, std::span<int32_t> parents);
 
     // How many candidates decide the steps of such a text, at least most of them; 0: only all scores do. `options` are

@@ -107,12 +107,20 @@ bool Slots::keeps_the_last() const {
 void Slots::seat_together() {
     if (is_running()) return;
     slots_.clear();
-    std::vector<Source> sources;
-    while (!waiting_.empty() && slots_.size() < shape_.texts) {
-        slots_.emplace_back(take_next());
-        sources.push_back(slots_.back()->search.task().source);
+    while (!waiting_.empty() && slots_.size() < shape_.texts) slots_.emplace_back(take_next());
+    for (bool made = false; !made;) { // where there is no memory for all of them, half go first
+        std::vector<Source> sources;
+        for (const auto &text : slots_) sources.push_back(text->search.task().source);
+        try {
+            make_decoder(sources);
+            made = true;
+        } catch (const Error &e) {
+            if (e.code() != ErrorCode::memory) throw;
+            if (slots_.size() == 1) return fail(0, length_of(sources.front()), e);
+            for (const size_t rest = slots_.size() / 2; slots_.size() > rest; slots_.pop_back())
+                waiting_.push_front(slots_.back()->owner, std::move(*slots_.back()));
+        }
     }
-    make_decoder(sources);
     for (size_t i = 0; i < slots_.size(); ++i) begin(i, false);
 }
 
@@ -284,13 +292,14 @@ void Slots::fail_longest(const Error &why) {
     size_t longest = 0;
     for (size_t i = 1; i < slots_.size(); ++i)
         if (length(i) > length(longest)) longest = i;
+    fail(longest, length(longest), why);
+}
+
+void Slots::fail(size_t slot, size_t tokens, const Error &why) {
+    const std::string what = "no memory for a text of " + std::to_string(tokens) + " tokens: ";
     progress_.push_back(
-        {.id = slots_[longest]->id,
-         .tokens = {},
-         .found = {},
-         .failed = Error(ErrorCode::memory,
-                         "no memory for a text of " + std::to_string(length(longest)) + " tokens: " + why.what())});
-    slots_[longest].reset();
+        {.id = slots_[slot]->id, .tokens = {}, .found = {}, .failed = Error(ErrorCode::memory, what + why.what())});
+    slots_[slot].reset();
     withdraw();
 }
 
@@ -377,7 +386,8 @@ void Slots::advance() {
                 progress.tokens = progress.found->empty() ? std::span<const int32_t>() : progress.found->front().tokens;
                 if (!progress.found->empty()) progress.scores = progress.found->front().scores;
             }
-        } catch (const NoAnswer &e) {
+        } catch (const Error &e) { // of this text alone, unless the device is lost
+            if (e.code() == ErrorCode::device_lost) throw;
             progress.failed = e;
             (void)decoder_->begin(i * beams, beams, {}, false); // nobody is to find what the caches hold of it
         }

@@ -109,6 +109,7 @@ class Slots {
     std::span<const Scores> compute();
     void accept(Search &search, std::span<const Scores> scores, std::span<int32_t> parents);
     void fail_longest(const Error &why);
+    void fail(size_t slot, size_t tokens, const Error &why); // for want of memory
     [[nodiscard]] bool needs_all_scores() const;
 
     detail::SessionState &session_;

@@ -194,3 +194,28 @@ TEST_CASE("memory: where caches cannot become longer, the longest text of a batc
     REQUIRE(found.size() == expected.size());
     for (const auto &[id, text] : expected) CHECK(found[id].tokens == text.tokens);
 }
+
+TEST_CASE("memory: where there is none for several texts of an encoder together, fewer are read at a time") {
+    test::Faults *const faults = test::faulty_driver();
+    if (faults == nullptr) return;
+    const Runtime runtime = uncached_runtime();
+    const Model model = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");
+    Session session = runtime.session(model, runtime.device("vulkan:0")),
+            alone = runtime.session(model, runtime.device("cpu"));
+    Batch batch(session, {.slots = 4});
+    std::map<uint64_t, std::string> words;
+    for (const char *word : {"hello", "world", "lamina", "sun"}) words[batch.add(word, {})] = word;
+    test::fail_again_and_again(*faults, "vkAllocateMemory", 1, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    std::vector<uint64_t> failed;
+    while (!batch.empty())
+        for (Batch::Progress &text : batch.step()) {
+            if (text.failed) {
+                CHECK(text.failed->code() == ErrorCode::memory);
+                CHECK_THAT(text.failed->what(), matchers::contains("no memory for a text of 5 tokens"));
+                failed.push_back(text.id);
+                test::heal(*faults);
+            }
+            if (text.finished) CHECK(text.finished->text == alone.generate({words[text.id]}, {}).front());
+        }
+    CHECK(failed == std::vector<uint64_t>{words.begin()->first}); // the first one alone
+}
