@@ -134,16 +134,18 @@ struct Attention {
         "B=3 Tq=1 Tk=1 M=600 D=16 heads=4 kv_heads=2 R=32 causal=1 +v +distance_bias +position +key_cache "
         "+value_cache",
         "B=4 Tq=9 Tk=9 M=40 D=12 heads=2 R=7 causal=1 +v +distance_bias +position +key_cache +value_cache",
-        "B=2 Tq=131 Tk=131 D=64 heads=3 +v +key_lengths +slopes",
+        "B=2 Tq=131 Tk=131 D=64 heads=3 +v +key_lengths +slopes slopes=positive",
         "B=2 Tq=131 Tk=131 D=64 heads=4 kv_heads=2 causal=1 window=33 +v +sinks",
-        "B=2 Tq=37 Tk=3 D=32 heads=2 +v +slopes +sinks",
+        "B=2 Tq=37 Tk=3 D=32 heads=2 +v +slopes +sinks slopes=positive",
         "B=2 Tq=9 Tk=33 D=16 heads=2 +v +key_lengths +sinks key_lengths=zeros",
         "B=2 Tq=17 Tk=17 D=40 heads=6 kv_heads=3 softcap=5 +v +key_mask +score_bias +sinks sinks=large",
         "B=3 Tq=1 Tk=1 M=600 D=64 heads=8 kv_heads=2 causal=1 window=128 +v +position +key_cache +value_cache +sinks",
         "B=2 Tq=1 Tk=1 M=1100 D=20 heads=2 causal=1 +v +position +key_cache +value_cache +sinks",
         "B=4 Tq=5 Tk=5 M=40 D=37 heads=2 causal=1 batch_first=0 +v +position +key_cache +value_cache +sinks",
-        "B=3 Tq=1 Tk=1 M=600 D=16 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache +slopes",
-        "B=2 Tq=9 Tk=9 M=40 D=12 heads=2 causal=1 window=5 +v +position +key_cache +value_cache +slopes",
+        "B=3 Tq=1 Tk=1 M=600 D=16 heads=4 kv_heads=2 causal=1 +v +position +key_cache +value_cache +slopes "
+        "slopes=positive",
+        "B=2 Tq=9 Tk=9 M=40 D=12 heads=2 causal=1 window=5 +v +position +key_cache +value_cache +slopes "
+        "slopes=positive",
         "B=2 Tq=131 Tk=131 D=64 heads=4 kv_heads=2 causal=1 window=33 +v +ahead",
         "B=3 Tq=9 Tk=9 D=12 heads=2 causal=1 batch_first=0 +v +key_lengths +ahead",
         "B=2 Tq=9 Tk=21 D=16 heads=2 causal=1 +v +ahead",

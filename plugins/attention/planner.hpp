@@ -113,6 +113,11 @@ class Planner {
             // Eight lines fill the SIMD lanes of a software driver if each has its own. That they run the same kernel
             // as one line, a decode step, saves compiling another.
             const int64_t own_lines = lines > 8 ? most_lines : 1, own_steps = ceil_div(steps, slices);
+            // A round takes eight keys, and lavapipe ends loops that are longer together.
+            const bool too_long = !gpu && ceil_div(s_.key_rows, 8) * (steps + own_steps) > 65'535;
+            if (too_long && plan_.variant == wide)
+                throw Unsupported("it takes fewer keys here, found " + std::to_string(s_.key_rows));
+            if (too_long && s_.head_dim <= 1024) return dispatch(row_kernel, rows, row_slices);
             dispatch(vec4 ? lamina_kernels::attention_vec4 : lamina_kernels::attention,
                      key_heads * slices * ceil_div(lines, 32 * own_lines), lamina_spec{6, u32(own_steps)},
                      lamina_spec{7, u32(own_lines)});

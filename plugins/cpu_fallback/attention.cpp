@@ -282,7 +282,9 @@ class Attention {
         if (slopes_) {
             const float slope = slopes_.f32()[static_cast<size_t>(head)];
             // A query after all keys may as well be at the last one, unless there is a sink beside them.
-            const int64_t own = first_position(b) + i, at = sinks_ ? own : std::min(own, key_rows_ - 1);
+            const int64_t own = first_position(b) + i,
+                          end = lengths_ ? lengths_.i32()[static_cast<size_t>(b)] : key_rows_;
+            const int64_t at = sinks_ ? own : std::min(own, std::max<int64_t>(std::min(end, key_rows_), 1) - 1);
             for (int64_t j = 0; j < n; ++j)
                 scores[j * step] -= slope * static_cast<float>(std::abs(keys.begin + j - at));
         }

@@ -33,16 +33,26 @@ void take_ports(const abi::LayerCall &step, abi::PortList list, std::span<const 
                 c.dims[name] = *size;
         if (list == abi::PortList::out) continue;
         if (list == abi::PortList::state || (ports[i].flags & LAMINA_OPTIONAL) != 0) c.given.insert(ports[i].name);
+        if (const auto values = conformance::usual_values(*step.layer().contract, ports[i].name))
+            c.values[ports[i].name] = *values;
         if (list == abi::PortList::state && type.dtype != DType::f32) c.dtypes[ports[i].name] = type.dtype;
         if (list != abi::PortList::weight) continue;
-        if (type.dtype != DType::f32 && c.weights == DType::f32 && c.dtypes.empty()) c.weights = type.dtype;
         if (weight_dtype(ports[i], c) != type.dtype) c.dtypes[ports[i].name] = type.dtype;
     }
+}
+
+// What a case calls the dtype of its weights; those that have another are named one by one.
+DType dtype_of_weights(const abi::LayerCall &step) {
+    const std::span<const TensorType> types = step.types(abi::PortList::weight);
+    const auto narrow = std::ranges::find_if(
+        types, [](const TensorType &type) { return !type.shape.empty() && type.dtype != DType::f32; });
+    return narrow == types.end() ? DType::f32 : narrow->dtype;
 }
 
 Case case_of(const abi::LayerCall &step) {
     const lamina_layer &layer = *step.layer().contract;
     Case c;
+    c.weights = dtype_of_weights(step);
     for (uint32_t i = 0; i < layer.n_params; ++i)
         c.params[layer.params[i].name] = abi::param_value(layer.params[i], step.params()[i]);
     c.axes = step.leading();
@@ -136,12 +146,18 @@ StepCases cases_like(const abi::LayerCall &step, const plan::Device::Limits &mos
     if (const abi::LayerCall call = call_of(layer, c); call.by_rows() && conformance::work_of(call) > most.work)
         c.sample = conformance::affordable_rows(call, most.work);
     out.cases = {c};
+    const std::vector<std::string> positions = positions_of(step);
     const auto &states = step.types(abi::PortList::state);
-    if (std::none_of(states.begin(), states.end(), [](const auto &t) { return !t.shape.empty(); })) return out;
+    if (std::none_of(states.begin(), states.end(), [](const auto &t) { return !t.shape.empty(); })) {
+        if (positions.empty()) return out;
+        out.cases = {c, c}; // random positions are small ones
+        for (const std::string &position : positions) out.cases[1].values[position] = Values::max;
+        return out;
+    }
     // The result depends on how far the states are filled: anywhere (two seeds), empty, or one step in all rows.
     out.cases = {c, c, c, c};
     out.cases[1].seed = 2;
-    for (const std::string &position : positions_of(step)) {
+    for (const std::string &position : positions) {
         out.cases[2].values[position] = Values::zeros;
         out.cases[3].values[position] = Values::one;
     }

@@ -7,14 +7,16 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <ranges>
 #include <span>
 #include <sstream>
 
 namespace lamina::conformance {
 namespace {
 
-constexpr std::array value_names{"normal", "offset",  "large", "huge",    "overflow", "tiny", "spread", "infinite",
-                                 "equal",  "one_hot", "zeros", "uniform", "one",      "max",  "every"};
+constexpr std::array value_names{"normal", "offset",  "large",    "huge",     "overflow", "tiny",
+                                 "small",  "spread",  "positive", "infinite", "equal",    "one_hot",
+                                 "zeros",  "uniform", "one",      "max",      "every"};
 
 bool fits(Values values, const lamina_port &port) {
     if (values == Values::zeros) return true;
@@ -215,6 +217,26 @@ abi::OpenShape made_up(const lamina_port &port, abi::Dims &dims, bool batch_firs
 DType state_dtype(const lamina_port &port, const Case &c) {
     const auto own = c.dtypes.find(port.name);
     return own != c.dtypes.end() ? own->second : DType::f32;
+}
+
+std::optional<Values> usual_values(const lamina_layer &layer, std::string_view port) {
+    const std::string given = "+" + std::string(port), named = std::string(port) + "=";
+    std::optional<Values> out;
+    for (const std::string_view text : std::span(layer.cases, layer.n_cases)) {
+        bool has = false;
+        std::optional<Values> values;
+        for (const auto word : std::views::split(text, ' ')) {
+            const std::string_view each(word.begin(), word.end());
+            has = has || each == given;
+            if (!each.starts_with(named)) continue;
+            const auto at = std::ranges::find(value_names, each.substr(named.size()));
+            if (at != value_names.end()) values = static_cast<Values>(at - value_names.begin());
+        }
+        if (!has) continue;
+        if (!values || *values >= Values::uniform || (out && *out != *values)) return std::nullopt;
+        out = values;
+    }
+    return out;
 }
 
 DType weight_dtype(const lamina_port &port, const Case &c) {

@@ -28,8 +28,10 @@ enum class Values {
     // Uniform from -128 to 128: exp overflows, and falls to 0. Where rounding such values changes the result by more
     // than the tolerance, errors of that size are allowed.
     overflow,
-    tiny,   // deviation 10^-12
-    spread, // of any magnitude from 2^-30 to 1, one as likely as another: halves round some, and lose others
+    tiny,     // deviation 10^-12
+    small,    // a thousandth of normal: scales of blocks of weights are subnormal halves, which some GPUs take for 0
+    spread,   // of any magnitude from 2^-30 to 1, one as likely as another: halves round some, and lose others
+    positive, // uniform from 0 to 1
     // As normal, but a quarter is -infinity; so is all of every third row, and the row after that has one +infinity.
     infinite,
     equal,   // the same number everywhere
@@ -57,6 +59,10 @@ struct Case {
 
 // `seed` is used if the text has none. Throws Error(input) with the word that is wrong and the nearest valid one.
 [[nodiscard]] Case parse_case(const lamina_layer &layer, std::string_view text, uint64_t seed = 1);
+
+// The values of an optional port of floats that have a meaning, if all of the layer's own cases with this port name the
+// same. None: any do.
+[[nodiscard]] std::optional<Values> usual_values(const lamina_layer &layer, std::string_view port);
 
 // parse_case(layer, to_string(c)) == c.
 [[nodiscard]] std::string to_string(const Case &c);

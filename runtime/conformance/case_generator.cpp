@@ -226,6 +226,12 @@ class Generator {
                std::find(menu_.optional.begin(), menu_.optional.end(), port) == menu_.optional.end();
     }
 
+    [[nodiscard]] bool is_real(const std::string &param) const {
+        return std::any_of(contract_.params, contract_.params + contract_.n_params, [&](const lamina_param &p) {
+            return p.name == param && p.kind == LAMINA_REAL && (p.flags & LAMINA_REQUIRED) == 0;
+        });
+    }
+
     // False: no draw is accepted. A number beyond the combinations stands for any of them.
     bool add_drawn(size_t number, size_t combination) {
         for (int attempt = 0; attempt < draws; ++attempt)
@@ -255,6 +261,14 @@ class Generator {
         for (const auto &[port, hard] : menu_.values)
             if (!hard.empty() && random_.below(6) == 0 && is_given(c, port))
                 c.values[port] = hard[random_.below(hard.size())];
+        // What comes near to 0 on the way may be 0 in one arithmetic and not in another, and 0 times infinity is no
+        // number.
+        if (std::ranges::any_of(c.values, [](const auto &each) { return each.second == Values::infinite; })) {
+            std::erase_if(c.values, [](const auto &each) { return each.second != Values::infinite; });
+            std::erase_if(c.params, [&](const auto &each) { return is_real(each.first); });
+        }
+        for (const auto &[port, usual] : menu_.usual)
+            if (is_given(c, port)) c.values.emplace(port, usual);
         return c;
     }
 

@@ -22,6 +22,8 @@ Menu::Menu(const lamina_layer &layer) {
         values[port.name] = port.dtypes == LAMINA_I32 ? std::vector{Values::zeros, Values::one, Values::max}
                                                       : std::vector{Values::zeros, Values::one_hot, Values::tiny};
     }
+    for (const auto &[port, _] : values)
+        if (const auto meant = usual_values(layer, port)) usual.emplace(port, *meant);
     for (const char *text : std::span(layer.cases, layer.n_cases))
         for (const auto &[port, v] : parse_case(layer, text).values) values[port].push_back(v);
     for (const lamina_param &p : std::span(layer.params, layer.n_params)) {

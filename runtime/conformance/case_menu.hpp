@@ -20,6 +20,7 @@ struct Menu {
     std::vector<std::set<std::string, std::less<>>> combinations; // sets of optional ports to cover
     std::vector<size_t> with_states;                              // the numbers of those with all states and a port
     std::map<std::string, std::vector<Values>> values;            // by port: values besides the default
+    std::map<std::string, Values> usual;                          // usual_values(), of the ports that have them
 
     explicit Menu(const lamina_layer &layer);
 

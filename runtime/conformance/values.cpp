@@ -26,6 +26,10 @@ double draw(Values values, Random &random) {
         return 128 * (2 * random.unit() - 1);
     case Values::tiny:
         return 1e-12 * random.normal();
+    case Values::small:
+        return 1e-3 * random.normal();
+    case Values::positive:
+        return random.unit();
     case Values::spread: {
         const double magnitude = std::ldexp(0.5 + random.unit() / 2, -static_cast<int>(random.below(30)));
         return random.below(2) == 0 ? magnitude : -magnitude;

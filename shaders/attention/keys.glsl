@@ -97,7 +97,8 @@ float bias_of(uint b, uint h, uint t, uint j) {
         if (!BY_SLOPE) return score_bias[((b * heads + h) * queries + t) * keys + j];
         // A query after all keys may as well be at the last one: what that adds to all scores does not count, unless
         // there is a sink beside them.
-        return -score_bias[h] * float(abs(int(j) - int(HAS_SINKS ? at : min(at, key_rows - 1u))));
+        const uint end = HAS_LENGTHS ? min(uint(key_lengths[b]), key_rows) : key_rows;
+        return -score_bias[h] * float(abs(int(j) - int(HAS_SINKS ? at : min(at, max(end, 1u) - 1u))));
     }
     const int distance = int(j) - int(at), most = int(reach);
     return score_bias[h * (2u * reach + 1u) + uint(most + clamp(distance, -most, most))];

@@ -4,6 +4,9 @@
 #include "catch.hpp"
 #include "places.hpp"
 
+#include <algorithm>
+#include <span>
+
 using namespace lamina;
 using namespace lamina::admission;
 using conformance::Case;
@@ -85,4 +88,35 @@ TEST_CASE("a smaller case runs the same kernels as the step, if possible") {
     CHECK_FALSE(with("B=64 K=512 N=320000").alike);
     CHECK(conformance::values_of(conformance::call_of(layer("linear"), with("B=64 K=512 N=320000").cases.at(0))) <=
           2e7);
+}
+
+TEST_CASE("the case like a step has all its types and parameters, in every layer") {
+    static const auto plugins = abi::Registry::discover({LAMINA_PLUGIN_DIR});
+    const auto same = [](const abi::LayerCall &x, const abi::LayerCall &y) {
+        for (const auto list : {abi::PortList::in, abi::PortList::weight, abi::PortList::state, abi::PortList::out})
+            if (x.types(list) != y.types(list)) return false;
+        return std::ranges::equal(x.params(), y.params());
+    };
+    const auto check = [&](const abi::Layer &of, std::string_view text) {
+        INFO(of.id() << ": " << text);
+        const abi::LayerCall step = conformance::call_of(of, conformance::parse_case(*of.contract, text));
+        const auto cases = cases_like(step, {1e18, 1e18}, [](const abi::LayerCall &) { return true; }).cases;
+        REQUIRE_FALSE(cases.empty());
+        CHECK(same(conformance::call_of(of, cases.front()), step));
+    };
+    for (const auto &[id, each] : plugins->layers())
+        for (const char *text : std::span(each.contract->cases, each.contract->n_cases)) check(each, text);
+    // The first weight is f32, and others are not.
+    check(layer("rms_norm_linears"), "B=1 T=2 K=64 Nq=9 Nk=3 Nv=7 +norm_weight weights=f16 norm_weight=f32");
+    check(layer("linears"), "B=1 T=2 K=64 Nq=9 Nk=3 Nv=7 weights=bf16 q_weight=f32 v_weight=f16");
+}
+
+TEST_CASE("the case like a step gives ports the values that have a meaning there") {
+    const auto cases =
+        like("attention", "B=1 Tq=1 Tk=1 M=2048 D=64 heads=16 causal=1 +v +position +key_cache +value_cache +slopes",
+             {1e8, 1e9});
+    REQUIRE(cases.size() == 4);
+    CHECK_THAT(cases[0], matchers::contains("slopes=positive"));
+    CHECK(cases[0].find("sinks=") == std::string::npos);
+    CHECK_FALSE(conformance::usual_values(*layer("layer_norm").contract, "bias").has_value()); // some cases name none
 }
