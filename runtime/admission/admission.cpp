@@ -172,6 +172,7 @@ void Admission::prove(const plan::Step &step, const std::string &variant, bool d
         } catch (const Error &e) {
             const double values = std::min(room_, conformance::values_of(step.call));
             if (e.code() != ErrorCode::memory || values < least_room) throw;
+            if (trials_->one_at_a_time()) continue; // together they may need more than there is
             room_ = values / 2;
             if (options_.notify)
                 options_.notify(
@@ -255,6 +256,7 @@ bool Admission::proved(const plan::Step &step, const plan::Variant &variant, boo
     proving_ += Clock::now() - began;
     const Verdicts::Verdict verdict = findings_.verdict(step.call.layer(), variant.name);
     if (verdict.barred() || (verdict.tried == verdict.cases && verdict.passed == 0)) return false;
+    if (!variant.baseline && !needed && !cases_of(step, variant.name).alike) return false; // its kernel never ran
     return missing(step, variant.name, !may_begin).empty();
 }
 
@@ -275,7 +277,7 @@ void Admission::expect_proved(const plan::Step &step, const std::string &variant
     const abi::Layer &layer = step.call.layer();
     prove(step, variant, true, [] { return true; });
     const Verdicts::Verdict verdict = findings_.verdict(layer, variant);
-    if (verdict.barred() || (verdict.passed == 0 && verdict.shapes.empty()))
+    if (verdict.barred() || (verdict.passed == 0 && verdict.shapes.empty()) || !missing(step, variant, true).empty())
         throw failed_proof(step, "the variant that was requested", variant);
 }
 
@@ -304,15 +306,16 @@ std::vector<std::string> Admission::candidates(const plan::Step &step, Precision
     return out;
 }
 
-std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Backend &backend, Precision precision,
+std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Backend &backend,
                                const std::vector<std::string> &candidates) {
     if (candidates.size() == 1) return candidates.front();
     const abi::Layer &layer = plan.steps[s].call.layer();
     std::string shapes = shapes_of(plan.steps[s]);
-    if (precision != Precision::full) shapes += " " + std::string(precision_names.at(static_cast<size_t>(precision)));
+    shapes += " of";
+    for (const std::string &variant : candidates) shapes += " " + variant;
     const std::string measured = findings_.fastest(layer, shapes);
     if (std::ranges::find(candidates, measured) != candidates.end()) return measured;
-    if (!may_measure()) return candidates.front();
+    if (!may_measure()) return findings_.usually_fastest(layer, candidates);
     const auto began = Clock::now();
     const std::string best = measure_fastest(plan, s, backend, candidates);
     measuring_ += Clock::now() - began;
@@ -335,8 +338,7 @@ std::string Admission::variant_for(const plan::GraphPlan &plan, size_t s, plan::
                                    std::set<std::string> *unproven) {
     const plan::Step &step = plan.steps[s];
     const auto named = wanted.variants.find(step.call.layer().id());
-    if (named == wanted.variants.end())
-        return fastest(plan, s, backend, wanted.precision, candidates(step, wanted.precision, unproven));
+    if (named == wanted.variants.end()) return fastest(plan, s, backend, candidates(step, wanted.precision, unproven));
     const auto variants = device_->variants(step.call.layer());
     if (std::ranges::find(variants, named->second, &plan::Variant::name) != variants.end())
         expect_proved(step, named->second); // for other names, compile() throws and lists the variants

@@ -107,7 +107,7 @@ class Admission {
     [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step, Precision precision,
                                                       std::set<std::string> *unproven);
     [[nodiscard]] std::string fastest(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
-                                      Precision precision, const std::vector<std::string> &candidates);
+                                      const std::vector<std::string> &candidates);
     [[nodiscard]] std::string variant_for(const plan::GraphPlan &plan, size_t step, plan::Backend &backend,
                                           const Wanted &wanted, std::set<std::string> *unproven);
 

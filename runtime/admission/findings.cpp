@@ -106,6 +106,12 @@ std::string Findings::fastest(const abi::Layer &layer, const std::string &shapes
     return verdicts_.fastest(layer, shapes);
 }
 
+std::string Findings::usually_fastest(const abi::Layer &layer, const std::vector<std::string> &candidates) const {
+    const std::lock_guard lock(mutex_);
+    const auto wins = [&](const std::string &variant) { return verdicts_.times_fastest(layer, variant); };
+    return *std::ranges::max_element(candidates, {}, wins);
+}
+
 void Findings::set_fastest(const abi::Layer &layer, const std::string &shapes, const std::string &variant) {
     const std::lock_guard lock(mutex_);
     verdicts_.set_fastest(layer, shapes, variant);

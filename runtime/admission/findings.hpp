@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace lamina::admission {
 
@@ -40,6 +41,9 @@ class Findings {
 
     // As in Verdicts.
     [[nodiscard]] std::string fastest(const abi::Layer &layer, const std::string &shapes) const;
+    // The candidate that was the fastest on most shapes; the first one if none was measured.
+    [[nodiscard]] std::string usually_fastest(const abi::Layer &layer,
+                                              const std::vector<std::string> &candidates) const;
     void set_fastest(const abi::Layer &layer, const std::string &shapes, const std::string &variant);
 
     // They are also saved every second while more is found, so that a process that is killed loses little.

@@ -41,6 +41,8 @@ bool Admission::worthwhile(const plan::GraphPlan &plan, const fusion::Match &mat
     constexpr const char *other_layers = "other layers";
     std::string shapes = shapes_of(match.fused) + " beside";
     for (const std::string &variant : variants) shapes += " " + variant;
+    shapes += " of";
+    for (const std::string &variant : fused) shapes += " " + variant;
     const std::string known = findings_.fastest(layer, shapes);
     if (known == other_layers || std::ranges::find(fused, known) != fused.end()) return known != other_layers;
     if (!may_measure()) return false;

@@ -1,6 +1,10 @@
 #include "admission/timing.hpp"
 
+#include "conformance/values.hpp"
+
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <limits>
 #include <utility>
@@ -14,7 +18,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int least_runs = 3, most_runs = 30;
 constexpr std::chrono::milliseconds short_time{2};
 
-// Values that give a kernel its full work: every key counts, every id is in range.
+// Values that give a kernel its full work: every key counts, every id is in range. Of several, as of experts, all are
+// chosen in turn.
 Tensor busy_values(const plan::GraphPlan &plan, int32_t input) {
     Tensor t(plan.tensors[static_cast<size_t>(input)].type);
     if (t.dtype() != DType::i32) {
@@ -26,7 +31,9 @@ Tensor busy_values(const plan::GraphPlan &plan, int32_t input) {
         for (uint32_t port = 0; port < step.in.size(); ++port)
             if (step.in[port] == input)
                 high = std::min(high, step.call.values(abi::PortList::in, port).value_or(std::pair(0, 1)).second - 1);
-    std::fill(t.i32().begin(), t.i32().end(), static_cast<int32_t>(high));
+    const bool several = high > 1 && high <= conformance::wide_range; // a mask has 0 and 1
+    for (size_t i = 0; i < t.i32().size(); ++i)
+        t.i32()[i] = static_cast<int32_t>(several ? high - static_cast<int64_t>(i) % (high + 1) : high);
     return t;
 }
 
@@ -38,7 +45,11 @@ std::string shapes_of(const plan::Step &step) {
         for (const TensorType &type : step.call.types(list)) key += name_of(type.dtype) + lamina::to_string(type.shape);
         key += ";";
     }
-    for (const double p : step.call.params()) key += " " + std::to_string(p);
+    for (const double p : step.call.params()) {
+        std::array<char, 32> text{};
+        const auto end = std::to_chars(text.data(), text.data() + text.size(), p).ptr; // all digits
+        key += " " + std::string(text.data(), end);
+    }
     return key;
 }
 

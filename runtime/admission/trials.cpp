@@ -101,7 +101,7 @@ void Trials::run(const std::vector<Trial> &trials, const Caller &caller) {
         end_in_order();
         if (failure) std::rethrow_exception(failure);
     };
-    in_parallel(trials.size(), lanes_.front()->parallel() ? cores() : 1, try_one);
+    in_parallel(trials.size(), lanes_.front()->parallel() && !alone_ ? cores() : 1, try_one);
 }
 
 } // namespace lamina::admission

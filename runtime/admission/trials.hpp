@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lamina::admission {
@@ -40,9 +41,13 @@ class Trials {
     };
     void run(const std::vector<Trial> &trials, const Caller &caller);
 
+    // From now on. Returns false if they were run so before.
+    bool one_at_a_time() { return !std::exchange(alone_, true); }
+
   private:
     [[nodiscard]] plan::Device &lane(size_t thread);
 
+    bool alone_ = false; // one trial at a time
     std::mutex mutex_;
     std::vector<std::shared_ptr<plan::Device>> lanes_; // one for each thread that has run a trial
 };

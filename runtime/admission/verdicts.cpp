@@ -1,20 +1,32 @@
 #include "admission/verdicts.hpp"
 
+#include "abi/pattern.hpp"
 #include "base/file.hpp"
+#include "base/file_turn.hpp"
+#include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <span>
 
 namespace lamina::admission {
 namespace {
 
-constexpr const char *format = "lamina-verdicts/8";
+constexpr const char *format = "lamina-verdicts/9";
 
+// The reference of a fusion is that of the layers that it replaces.
 std::string key_of(const abi::Layer &layer) {
+    uint64_t all = layer.hash;
+    if (layer.pattern != nullptr)
+        for (const abi::Pattern::Member &member : layer.pattern->members) {
+            const std::array both{all, member.layer->hash};
+            all = hash_of(std::as_bytes(std::span(both)));
+        }
     char hash[20];
-    std::snprintf(hash, sizeof hash, "@%016llx", static_cast<unsigned long long>(layer.hash));
+    std::snprintf(hash, sizeof hash, "@%016llx", static_cast<unsigned long long>(all));
     return std::string(layer.id()) + hash;
 }
 
@@ -91,6 +103,13 @@ std::string Verdicts::fastest(const abi::Layer &layer, const std::string &shapes
     return found == of->second.fastest.end() ? "" : found->second;
 }
 
+size_t Verdicts::times_fastest(const abi::Layer &layer, const std::string &variant) const {
+    const auto of = layers_.find(key_of(layer));
+    if (of == layers_.end()) return 0;
+    return static_cast<size_t>(
+        std::ranges::count_if(of->second.fastest, [&](const auto &each) { return each.second == variant; }));
+}
+
 void Verdicts::set_fastest(const abi::Layer &layer, const std::string &shapes, const std::string &variant) {
     layers_[key_of(layer)].fastest[shapes] = own_[key_of(layer)].fastest[shapes] = variant;
 }
@@ -120,6 +139,7 @@ std::string Verdicts::save() {
         std::error_code failed;
         std::filesystem::create_directories(folder, failed);
         if (failed) return folder.string() + ": " + failed.message();
+        const FileTurn turn(file_);
         Layers merged = read();
         add_own_to(merged);
         write(merged);

@@ -1,7 +1,6 @@
 // What has been proved and measured on one device, kept in a file. The file only saves time: one that is damaged or has
 // another format counts as absent. Several processes may share it, and several objects in one process. Each reads the
-// file again before it writes, and adds its own findings. If two write at the same moment, some may be lost and are
-// proved again.
+// file again before it writes, and adds its own findings; they take turns.
 #pragma once
 
 #include "abi/library.hpp"
@@ -36,6 +35,7 @@ class Verdicts {
 
     // The fastest variant for a layer on these shapes; "" if not measured.
     [[nodiscard]] std::string fastest(const abi::Layer &layer, const std::string &shapes) const;
+    [[nodiscard]] size_t times_fastest(const abi::Layer &layer, const std::string &variant) const; // on how many shapes
     void set_fastest(const abi::Layer &layer, const std::string &shapes, const std::string &variant);
 
     // Adds what is new here to the file, and takes over what others have added. What one process has barred is barred.

@@ -41,7 +41,9 @@ int create_held_file(const fs::path &path) {
 
 int create_held_folder(const fs::path &path) {
     if (::mkdir(path.c_str(), 0777) != 0) return -1;
-    return hold(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const int number = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (number < 0 && errno == ENOENT) errno = EEXIST; // another process has removed it before it was held
+    return hold(number);
 }
 
 int rename_held(int, const fs::path &from, const fs::path &to) {
@@ -58,7 +60,9 @@ void remove_unless_held(const fs::path &path) {
     const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (number < 0) return;
     std::error_code ignored;
-    if (lock(number)) fs::remove_all(path, ignored);
+    struct stat status {};
+    // Its holder may have removed it meanwhile, and another have taken the name.
+    if (lock(number) && ::fstat(number, &status) == 0 && status.st_nlink != 0) fs::remove_all(path, ignored);
     ::close(number);
 }
 

@@ -1,10 +1,15 @@
 // A file of verdicts that is shared: no findings are lost.
 #include "../abi/test_layer.hpp"
+#include "abi/pattern.hpp"
 #include "admission/verdicts.hpp"
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
 #include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 using namespace lamina;
 using admission::Verdicts;
@@ -55,6 +60,38 @@ TEST_CASE("verdicts: each of several that share a file adds its findings") {
     CHECK(std::distance(begin(files), end(files)) == 1); // nothing else is left behind
 }
 
+TEST_CASE("verdicts: those who write at the same moment take turns") {
+    const Cache cache;
+    constexpr size_t threads = 4, each = 25;
+    std::vector<std::thread> all;
+    for (size_t t = 0; t < threads; ++t)
+        all.emplace_back([&, t] {
+            Verdicts mine(cache.file);
+            for (size_t i = 0; i < each; ++i) {
+                mine.set(cache.layer, std::to_string(t) + "-" + std::to_string(i), barred("wrong"));
+                (void)mine.save();
+            }
+        });
+    for (std::thread &thread : all) thread.join();
+    for (size_t t = 0; t < threads; ++t)
+        for (size_t i = 0; i < each; ++i) CHECK(cache.now(std::to_string(t) + "-" + std::to_string(i)).barred());
+    const std::filesystem::directory_iterator files(cache.file.parent_path());
+    CHECK(std::distance(begin(files), end(files)) == 1);
+}
+
+TEST_CASE("verdicts: those of a fusion are of the layers that it replaces, too") {
+    Cache cache;
+    abi::Layer member = cache.layer;
+    abi::Pattern pattern;
+    pattern.members.emplace_back().layer = &member;
+    cache.layer.pattern = std::make_shared<const abi::Pattern>(pattern);
+    Verdicts verdicts("");
+    verdicts.set(cache.layer, "tiled", passed(9));
+    CHECK(verdicts.find(cache.layer, "tiled") != nullptr);
+    ++member.hash; // another build of that layer
+    CHECK(verdicts.find(cache.layer, "tiled") == nullptr);
+}
+
 TEST_CASE("verdicts: a forgotten verdict stays forgotten, even if others still have it") {
     const Cache cache;
     Verdicts first(cache.file);
@@ -78,6 +115,6 @@ TEST_CASE("verdicts: without a file, and with a damaged one, nothing is known an
     nowhere.save();
     CHECK(nowhere.find(cache.layer, "tiled")->tried == 1);
     std::filesystem::create_directories(cache.file.parent_path());
-    std::ofstream(cache.file) << "{\"format\": \"lamina-verdicts/8\", \"layers\": {\"te";
+    std::ofstream(cache.file) << "{\"format\": \"lamina-verdicts/9\", \"layers\": {\"te";
     CHECK(cache.now().tried == 0);
 }

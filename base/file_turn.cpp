@@ -1,0 +1,27 @@
+#include "base/file_turn.hpp"
+
+#include "platform/held_file.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+namespace lamina {
+
+FileTurn::FileTurn(const std::filesystem::path &file) : folder_(file) {
+    folder_ += ".turn";
+    constexpr std::chrono::milliseconds often{5};
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (true) {
+        number_ = create_held_folder(folder_);
+        if (number_ >= 0 || errno != EEXIST || std::chrono::steady_clock::now() > until) return;
+        remove_unless_held(folder_); // of a process that was killed
+        std::this_thread::sleep_for(often);
+    }
+}
+
+FileTurn::~FileTurn() {
+    if (number_ >= 0) discard_held(number_, folder_);
+}
+
+} // namespace lamina
