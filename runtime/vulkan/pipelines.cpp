@@ -58,7 +58,12 @@ Pipelines::Pipelines(std::shared_ptr<LogicalDevice> device, std::optional<std::f
     saved_bytes_ = data.size();
 }
 
-Pipelines::~Pipelines() = default;
+Pipelines::~Pipelines() {
+    try {
+        if (!drivers_are_gone()) save();
+    } catch (...) { // there is no memory for it
+    }
+}
 
 const Pipelines::Layout &Pipelines::layout(const PipelineRequest &request) {
     const size_t bindings = request.info->bindings.size();
@@ -155,7 +160,9 @@ bool Pipelines::build_missing(const Wanted &wanted, std::unique_lock<std::mutex>
     }
     built_.notify_all();
     if (failure) std::rethrow_exception(failure);
-    save();
+    // All of it is written each time, megabytes on some drivers.
+    constexpr std::chrono::seconds pause{1};
+    if (std::chrono::steady_clock::now() - saved_ > pause) save();
     watch_for_exit();
     return own.size() == missing.size();
 }
@@ -183,6 +190,7 @@ std::vector<Pipeline> Pipelines::build(std::span<const PipelineRequest> requests
 // A cache that cannot be written only costs time at the next start, so it is not an error.
 void Pipelines::save() {
     if (!cache_file_) return;
+    saved_ = std::chrono::steady_clock::now();
     const VolkDeviceTable &vk = device_->vk();
     size_t bytes = 0;
     if (vk.vkGetPipelineCacheData(device_->handle(), cache_.get(), &bytes, nullptr) != VK_SUCCESS) return;

@@ -5,6 +5,7 @@
 #include "plan/reflect.hpp"
 #include "vulkan/logical_device.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <map>
@@ -67,8 +68,9 @@ class Pipelines {
     std::shared_ptr<LogicalDevice> device_;
     std::optional<std::filesystem::path> cache_file_;
     Owned<VkPipelineCache> cache_;
-    std::mutex mutex_;       // guards all below
-    size_t saved_bytes_ = 0; // of the driver's data, in the file
+    std::mutex mutex_;                            // guards all below
+    size_t saved_bytes_ = 0;                      // of the driver's data, in the file
+    std::chrono::steady_clock::time_point saved_; // when it was looked at last
     std::condition_variable built_;
     std::set<Key> building_;                                // by some thread, which then tells the others
     std::map<std::pair<size_t, uint32_t>, Layout> layouts_; // by number of bindings and bytes of push constants
