@@ -103,6 +103,7 @@ class Translation {
     static void set(Json &config, std::string_view place, const GgufValue &value) {
         const size_t slash = place.find('/');
         if (slash != std::string_view::npos && place.substr(0, slash) != "vision_config") return; // of the preprocessor
+        if (value.type() == GgufType::boolean) return;                                            // of each layer
         Json &part = slash == std::string_view::npos ? config : config[place.substr(0, slash)];
         Json &out = part[slash == std::string_view::npos ? place : place.substr(slash + 1)];
         if (value.is_list())

@@ -26,7 +26,7 @@ constexpr std::array<TensorName, 12> clip_tower{{
     {"v.blk.{i}.ffn_up", "encoder.layers.{i}.mlp.fc1"},
     {"v.blk.{i}.ffn_down", "encoder.layers.{i}.mlp.fc2"},
 }};
-constexpr std::string_view siglip_gelu = "gelu_pytorch_tanh";
+constexpr std::string_view tanh_gelu = "gelu_pytorch_tanh";
 
 Json square(int64_t side) { return Json{{"height", side}, {"width", side}}; }
 
@@ -96,35 +96,55 @@ void complete_llava(const ProjectorFile &file, ProjectorFolder &out) {
     out.preprocessor["crop_size"] = square(side);
 }
 
-// ---- Qwen2-VL and Qwen2.5-VL ----
+// ---- Qwen2-VL, Qwen2.5-VL and Qwen3-VL ----
 
-constexpr std::array<TensorName, 11> qwen_tower{{
+constexpr std::array<TensorName, 8> qwen_tower{{
     {"v.patch_embd", "patch_embed.proj"},
     {"v.patch_embd.weight", "patch_embed.proj.weight"}, // and ".1"
-    {"v.post_ln", "merger.ln_q"},
     {"v.blk.{i}.ln1", "blocks.{i}.norm1"},
     {"v.blk.{i}.ln2", "blocks.{i}.norm2"},
     {"v.blk.{i}.attn_q", "blocks.{i}.attn.q"},
     {"v.blk.{i}.attn_k", "blocks.{i}.attn.k"},
     {"v.blk.{i}.attn_v", "blocks.{i}.attn.v"},
     {"v.blk.{i}.attn_out", "blocks.{i}.attn.proj"},
-    {"mm.0", "merger.mlp.0"},
-    {"mm.2", "merger.mlp.2"},
 }};
-constexpr std::array<TensorName, 2> qwen2_tensors{{
+constexpr std::array<TensorName, 5> qwen2_tensors{{
     {"v.blk.{i}.ffn_up", "visual.blocks.{i}.mlp.fc1"},
     {"v.blk.{i}.ffn_down", "visual.blocks.{i}.mlp.fc2"},
+    {"v.post_ln", "visual.merger.ln_q"},
+    {"mm.0", "visual.merger.mlp.0"},
+    {"mm.2", "visual.merger.mlp.2"},
 }};
-constexpr std::array<TensorName, 3> qwen2_5_tensors{{
+constexpr std::array<TensorName, 6> qwen2_5_tensors{{
     {"v.blk.{i}.ffn_gate", "visual.blocks.{i}.mlp.gate_proj"},
     {"v.blk.{i}.ffn_up", "visual.blocks.{i}.mlp.up_proj"},
     {"v.blk.{i}.ffn_down", "visual.blocks.{i}.mlp.down_proj"},
+    {"v.post_ln", "visual.merger.ln_q"},
+    {"mm.0", "visual.merger.mlp.0"},
+    {"mm.2", "visual.merger.mlp.2"},
 }};
-constexpr std::array<SettingName, 1> qwen2_settings{{{"spatial_merge_size", "vision_config/spatial_merge_size"}}};
+constexpr std::array<TensorName, 10> qwen3_tensors{{
+    {"v.position_embd", "visual.pos_embed"},
+    {"v.blk.{i}.attn_qkv", "visual.blocks.{i}.attn.qkv"},
+    {"v.blk.{i}.ffn_up", "visual.blocks.{i}.mlp.linear_fc1"},
+    {"v.blk.{i}.ffn_down", "visual.blocks.{i}.mlp.linear_fc2"},
+    {"v.deepstack.{i}.norm", "visual.deepstack_merger_list.{i}.norm"},
+    {"v.deepstack.{i}.fc1", "visual.deepstack_merger_list.{i}.linear_fc1"},
+    {"v.deepstack.{i}.fc2", "visual.deepstack_merger_list.{i}.linear_fc2"},
+    {"v.post_ln", "visual.merger.norm"},
+    {"mm.0", "visual.merger.linear_fc1"},
+    {"mm.2", "visual.merger.linear_fc2"},
+}};
+constexpr SettingName qwen_squares{"spatial_merge_size", "vision_config/spatial_merge_size"};
+constexpr std::array<SettingName, 1> qwen2_settings{qwen_squares};
 constexpr std::array<SettingName, 3> qwen2_5_settings{{
     {"n_wa_pattern", "vision_config/fullatt_block_indexes"},
-    {"spatial_merge_size", "vision_config/spatial_merge_size"},
+    qwen_squares,
     {"window_size", "vision_config/window_size"},
+}};
+constexpr std::array<SettingName, 2> qwen3_settings{{
+    {"is_deepstack_layers", "vision_config/deepstack_visual_indexes"},
+    qwen_squares,
 }};
 
 // A file has the kernels of two frames, and a folder one of both. An image's frames are the same, so that one frame
@@ -155,35 +175,24 @@ void join_heads(model::Weights &weights, int64_t layers) {
     }
 }
 
-void complete_qwen(const ProjectorFile &file, ProjectorFolder &out, bool windowed) {
-    constexpr double eps = 1e-6;                        // of norms, in all published models
-    constexpr int64_t least = 8, most = 4096;           // tokens of an image, as clip.cpp has them
-    constexpr int64_t layer_limit = 1000, window = 112; // pixels, likewise
-    const int64_t layers = file.positive("block_count"), patch = file.positive("patch_size"),
-                  merge = file.positive("spatial_merge_size", 2), square_side = patch * merge,
-                  width = file.positive("embedding_length");
-    constexpr int64_t most_pixels = 4096; // so that numbers of pixels do not overflow
+int64_t layers_of(const ProjectorFile &file) {
+    constexpr int64_t most = 1000; // more are refused later
+    return std::min(file.positive("block_count"), most);
+}
+
+// What the releases have in common.
+void complete_qwen(const ProjectorFile &file, ProjectorFolder &out) {
+    constexpr double eps = 1e-6;              // of norms, in all published models
+    constexpr int64_t least = 8, most = 4096; // tokens of an image, as clip.cpp has them
+    constexpr int64_t most_pixels = 4096;     // so that their number does not overflow
+    const int64_t patch = file.positive("patch_size"), merge = file.positive("spatial_merge_size", 2),
+                  square_side = patch * merge;
     if (square_side > most_pixels)
         file.refuse("a token shows " + std::to_string(square_side) + " x " + std::to_string(square_side) +
                     " pixels; expected at most 4096: see 'clip.vision.patch_size'");
     const model::GgufValue &found = file.at("attention.layer_norm_epsilon");
     if (std::abs(found.number() - eps) > eps / 1000) found.fail("expected 1e-6, as these models have it");
-    Json &vision = out.config["vision_config"];
-    vision["temporal_patch_size"] = 1; // below
-    if (windowed) {
-        const int64_t pattern = file.positive("n_wa_pattern");
-        Json full = Json::array();
-        for (int64_t i = pattern - 1; i < std::min(layers, layer_limit); i += pattern) full.push_back(i);
-        vision["fullatt_block_indexes"] = full;
-        vision["window_size"] = file.positive("window_size", window);
-        vision["out_hidden_size"] = file.width();
-    } else {
-        const model::Weight &matrix = out.weights.at("visual.blocks.0.mlp.fc1.weight");
-        vision["mlp_ratio"] =
-            element_count(matrix.type.shape) / width / width; // the file's number is of something else
-        vision["embed_dim"] = width;
-        vision["hidden_size"] = file.width();
-    }
+    out.config["vision_config"]["temporal_patch_size"] = 1; // below
     out.config["image_token_id"] = file.token({"<|image_pad|>"});
     out.preprocessor["image_processor_type"] = "Qwen2VLImageProcessor";
     out.preprocessor["patch_size"] = patch;
@@ -192,22 +201,70 @@ void complete_qwen(const ProjectorFile &file, ProjectorFolder &out, bool windowe
     out.preprocessor["min_pixels"] = least * square_side * square_side;
     out.preprocessor["max_pixels"] = most * square_side * square_side;
     join_frames(out.weights);
-    join_heads(out.weights, std::min(layers, layer_limit));
+}
+
+void complete_qwen2(const ProjectorFile &file, ProjectorFolder &out) {
+    complete_qwen(file, out);
+    const int64_t width = file.positive("embedding_length");
+    const model::Weight &matrix = out.weights.at("visual.blocks.0.mlp.fc1.weight");
+    Json &vision = out.config["vision_config"];
+    vision["mlp_ratio"] = element_count(matrix.type.shape) / width / width; // the file's number is of something else
+    vision["embed_dim"] = width;
+    vision["hidden_size"] = file.width();
+    join_heads(out.weights, layers_of(file));
+}
+
+void complete_qwen2_5(const ProjectorFile &file, ProjectorFolder &out) {
+    constexpr int64_t window = 112; // pixels, as clip.cpp has it
+    complete_qwen(file, out);
+    Json &vision = out.config["vision_config"];
+    const int64_t pattern = file.positive("n_wa_pattern");
+    Json full = Json::array();
+    for (int64_t i = pattern - 1; i < layers_of(file); i += pattern) full.push_back(i);
+    vision["fullatt_block_indexes"] = full;
+    vision["window_size"] = file.positive("window_size", window);
+    vision["out_hidden_size"] = file.width();
+    join_heads(out.weights, layers_of(file));
+}
+
+void complete_qwen3(const ProjectorFile &file, ProjectorFolder &out) {
+    complete_qwen(file, out);
+    Json &vision = out.config["vision_config"];
+    const int64_t rows = file.positive("image_size") / file.positive("patch_size"); // of the table of positions
+    vision["num_position_embeddings"] = rows * rows;
+    vision["out_hidden_size"] = file.width();
+    // A file numbers mergers by their layers, and a folder one after the other.
+    const std::vector<bool> flags = file.at("is_deepstack_layers").booleans();
+    const std::string mergers = "visual.deepstack_merger_list.";
+    Json deep = Json::array();
+    for (size_t i = 0, count = 0; i < flags.size(); ++i) {
+        if (!flags[i]) continue;
+        deep.push_back(i);
+        const std::string from = mergers + std::to_string(i) + ".", to = mergers + std::to_string(count++) + ".";
+        if (from == to) continue;
+        for (const char *module : {"norm", "linear_fc1", "linear_fc2"})
+            for (const char *port : {".weight", ".bias"})
+                out.weights.add(to + module + port, out.weights.at(from + module + port));
+        out.weights.remove(from);
+    }
+    vision["deepstack_visual_indexes"] = deep;
 }
 
 } // namespace
 
 std::span<const ProjectorKind> projector_kinds() {
-    static constexpr std::array<ProjectorKind, 5> kinds{{
-        {"gemma3", "gemma3", "gemma3", siglip_gelu, "vision_tower.", clip_tower, gemma3_tensors, gemma3_settings,
+    static constexpr std::array<ProjectorKind, 6> kinds{{
+        {"gemma3", "gemma3", "gemma3", tanh_gelu, "vision_tower.", clip_tower, gemma3_tensors, gemma3_settings,
          complete_gemma3},
-        {"idefics3", "idefics3", "", siglip_gelu, "vision_model.", clip_tower, idefics3_tensors, idefics3_settings,
+        {"idefics3", "idefics3", "", tanh_gelu, "vision_model.", clip_tower, idefics3_tensors, idefics3_settings,
          complete_idefics3},
         {"mlp", "llava", "", "gelu", "vision_tower.", clip_tower, llava_tensors, llava_settings, complete_llava},
         {"qwen2.5vl_merger", "qwen2_5_vl", "qwen2vl", "gelu", "visual.", qwen_tower, qwen2_5_tensors, qwen2_5_settings,
-         [](const ProjectorFile &file, ProjectorFolder &out) { complete_qwen(file, out, true); }},
+         complete_qwen2_5},
         {"qwen2vl_merger", "qwen2_vl", "qwen2vl", "gelu", "visual.", qwen_tower, qwen2_tensors, qwen2_settings,
-         [](const ProjectorFile &file, ProjectorFolder &out) { complete_qwen(file, out, false); }},
+         complete_qwen2},
+        {"qwen3vl_merger", "qwen3_vl", "qwen3vl", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
+         complete_qwen3},
     }};
     return kinds;
 }

@@ -5,6 +5,7 @@
 #include "architectures/marian_tokenizers.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf_tokenizer.hpp"
+#include "tokenizer/parts.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -52,9 +53,8 @@ int64_t tokenizer_limit_of(const fs::path &folder) {
     return limit >= 1 && limit < INT32_MAX ? static_cast<int64_t>(limit) : INT32_MAX;
 }
 
-// A side in tokenizer_config.json; else the direction in tokenizer.json (transformers,
-// tokenization_utils_tokenizers.py).
-bool is_left(const fs::path &folder, const char *key, const char *part) {
+// A side in tokenizer_config.json; else what tokenizer.json says (transformers, tokenization_utils_tokenizers.py).
+bool is_left(const fs::path &folder, const char *key, bool otherwise) {
     if (const fs::path file = folder / "tokenizer_config.json"; has_file(file)) {
         const JsonText document(text_of(file), file.string());
         const Config config(document.root());
@@ -64,11 +64,7 @@ bool is_left(const fs::path &folder, const char *key, const char *part) {
             return side == "left";
         }
     }
-    const fs::path file = folder / "tokenizer.json";
-    if (!has_file(file)) return false;
-    const JsonText document(text_of(file), file.string());
-    const JsonView root = document.root();
-    return root.has(part) && root.at(part).has("direction") && root.at(part).at("direction").string() == "Left";
+    return otherwise;
 }
 
 // "<s>", or {"content": "<s>", ...}.
@@ -169,8 +165,8 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     out.masked = gives_mask(folder);
     out.context = context_of(config);
     out.tokenizer_limit = tokenizer_limit_of(folder);
-    out.cut_left = is_left(folder, "truncation_side", "truncation");
-    out.padded_left = is_left(folder, "padding_side", "padding");
+    out.cut_left = is_left(folder, "truncation_side", out.tokenizer && out.tokenizer->parts().cut_left);
+    out.padded_left = is_left(folder, "padding_side", out.tokenizer && out.tokenizer->parts().padded_left);
     read_sentence_settings(folder, out);
     out.sampling = read_sampling(generation);
     out.chat = chat_of(folder);

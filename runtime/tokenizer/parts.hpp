@@ -19,6 +19,8 @@ struct Tokenizer::Parts {
     std::shared_ptr<const tokenizer::Model> model;
     tokenizer::PostProcessor post_processor = [](std::vector<Encoding> &, bool) {};
     tokenizer::Decoder decoder = tokenizer::decode_with_blanks();
+    // What the file says of texts that are too long, and of shorter ones among others; it is left to the caller.
+    bool cut_left = false, padded_left = false;
 };
 
 } // namespace lamina

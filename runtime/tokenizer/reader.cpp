@@ -59,6 +59,11 @@ JsonView steps_of(const JsonView &file, const char *key) {
 
 } // namespace
 
+// Whether "truncation" or "padding" says so.
+bool is_left(const JsonView &file, std::string_view key) {
+    return file.has(key) && file.at(key).has("direction") && file.at(key).at("direction").string() == "Left";
+}
+
 Tokenizer::Parts read_tokenizer(const JsonView &file) {
     file.allow_keys({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                      "post_processor", "decoder", "model"});
@@ -75,6 +80,8 @@ Tokenizer::Parts read_tokenizer(const JsonView &file) {
         std::vector<AddedToken> added = read_added_tokens(tokens, *out.model);
         at_place(tokens, [&] { out.added = AddedTokens(std::move(added), out.normalizer); });
     }
+    out.cut_left = is_left(file, "truncation");
+    out.padded_left = is_left(file, "padding");
     return out;
 }
 

@@ -54,6 +54,11 @@ def tiny_models():
     torch.manual_seed(38)
     make_any_size.seeing("qwen2_vl", T.Qwen2VLForConditionalGeneration(make_any_size.whole(
         T.Qwen2VLConfig, dict(depth=3, embed_dim=24, num_heads=3, mlp_ratio=2, hidden_size=48))), [(4, 6), (6, 2)], **sizes)
+    torch.manual_seed(43)
+    make_any_size.seeing("qwen3_vl", T.Qwen3VLForConditionalGeneration(make_any_size.whole(
+        T.Qwen3VLConfig, dict(depth=4, hidden_size=24, num_heads=3, intermediate_size=20, out_hidden_size=48,
+                              num_position_embeddings=49, deepstack_visual_indexes=[1, 2]),
+        head_dim=8, num_hidden_layers=3)), [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
 
 
 def module(path, name):
@@ -162,7 +167,7 @@ def main():
         tiny_models()
         for name, talks, processor in [("llava", "talking", seeing.llava), ("gemma3", "talking_gemma3", seeing.gemma3),
                                        ("smolvlm", "talking_idefics3", seeing.idefics3), ("qwen2_5_vl", "talking", None),
-                                       ("qwen2_vl", "talking", None)]:
+                                       ("qwen2_vl", "talking", None), ("qwen3_vl", "talking", None)]:
             source, target = root / "models" / name, here / "models" / f"gguf_{name}_sees"
             talking = here / "seeing" / talks
             image = "<image>" if processor else "<|image_pad|>"

@@ -109,7 +109,7 @@ std::string refused(const fs::path &model, const fs::path &projector) {
 
 TEST_CASE("projectors: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(test::architectures / "seeing" / "projectors.json");
-    for (const char *name : {"gemma3", "llava", "qwen2_5_vl", "qwen2_vl", "smolvlm"}) {
+    for (const char *name : {"gemma3", "llava", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "smolvlm"}) {
         const json &answers = expected["gguf_" + std::string(name) + "_sees"];
         REQUIRE(answers.size() > 4);
         const Model model = runtime().load(pair_of(name) / "model.gguf");
@@ -200,7 +200,8 @@ TEST_CASE("projectors: keys that are missing, unknown or wrong are refused by na
     const std::string type = std::string("gemma3"), of_other("gemma7");
     says(gemma.with("\x06" + std::string(7, '\0') + type, "\x06" + std::string(7, '\0') + of_other),
          file + ": metadata 'clip.projector_type'",
-         "'gemma7' is not supported; supported: gemma3, idefics3, mlp, qwen2.5vl_merger, qwen2vl_merger");
+         "'gemma7' is not supported; supported: gemma3, idefics3, mlp, qwen2.5vl_merger, qwen2vl_merger, "
+         "qwen3vl_merger");
     says(gemma.with("clip.vision.block_count", "clip.vision.block_cOunt"), file,
          "the metadata lack the key 'clip.vision.block_count'");
     says(gemma.with("clip.vision.image_std", "clip.vision.image_sTd"), "'clip.vision.image_sTd'", "unknown key");
@@ -214,6 +215,13 @@ TEST_CASE("projectors: keys that are missing, unknown or wrong are refused by na
     says(smolvlm.with_number("clip.vision.projector.scale_factor", 3),
          smolvlm.projector().string() + ": metadata 'clip.vision.projector.scale_factor'", "divides the 4 x 4 patches");
     says(smolvlm.with_number("clip.vision.preproc_image_size", 10000), "'clip.vision.preproc_image_size'", "8192");
+    says(qwen.with_number("clip.vision.patch_size", 1 << 30), qwen.projector().string(), "expected at most 4096");
+    // Older files lack some.
+    says(gemma.with("clip.vision.projector.scale_factor", "general.vision.projector.scale_fac"), file,
+         "squares of 4 x 4");
+    CHECK(smolvlm.with("clip.vision.preproc_image_size", "general.preproc_image_size____").empty());
+    const json seen = json::parse(convert(runtime(), smolvlm.model(), {.mmproj = smolvlm.projector()}).model.json);
+    CHECK(seen["images"]["tiles"]["longest_edge"] == 48);
     says(qwen.with_number("clip.vision.attention.layer_norm_epsilon", 1e-5F),
          "metadata 'clip.vision.attention.layer_norm_epsilon'", "expected 1e-6");
     says(qwen.with_number("clip.vision.attention.head_count", 5), "'clip.vision.attention.head_count'",
@@ -233,6 +241,9 @@ TEST_CASE("projectors: tensors that are missing, left over or of another shape a
                                        {"qwen2_5_vl", "v.blk.1.attn_k.weight"},
                                        {"qwen2_5_vl", "v.patch_embd.weight.1"},
                                        {"qwen2_5_vl", "v.blk.0.ffn_gate.weight"},
+                                       {"qwen3_vl", "v.blk.1.attn_qkv.bias"},
+                                       {"qwen3_vl", "v.deepstack.2.fc1.weight"},
+                                       {"qwen3_vl", "v.position_embd.weight"},
                                        {"smolvlm", "mm.model.fc.weight"},
                                        {"smolvlm", "v.position_embd.weight"}}) {
         INFO(name << " " << tensor);
@@ -279,7 +290,7 @@ TEST_CASE("projectors: the page about models lists exactly the kinds that are re
 
 TEST_CASE("projectors: damaged ones are refused or read") {
     std::mt19937 random(7);
-    for (const char *name : {"gemma3", "llava", "qwen2_5_vl", "qwen2_vl", "smolvlm"}) {
+    for (const char *name : {"gemma3", "llava", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "smolvlm"}) {
         const Pair pair(name);
         for (int i = 0; i < 40; ++i) {
             const std::string message = pair.refusal([&](std::string &bytes) {

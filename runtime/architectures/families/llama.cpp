@@ -284,7 +284,9 @@ std::span<const Architecture> llama() {
          "model"},
         {"qwen2", [](Draft &draft) { build(draft, {.biased_heads = true}); }, {"qwen2"}, "model"},
         {"qwen2_5_vl_text",
-         [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf && !draft.images ? axes : sections}); },
+         [](Draft &draft) {
+             build(draft, {.biased_heads = true, .rotary = draft.gguf && !draft.images ? axes : sections});
+         },
          {},
          "model",
          of_texts},
@@ -293,7 +295,9 @@ std::span<const Architecture> llama() {
          {"qwen2moe", {}, moe_settings, qkv_biases},
          "model"},
         {"qwen2_vl_text",
-         [](Draft &draft) { build(draft, {.biased_heads = true, .rotary = draft.gguf && !draft.images ? axes : sections}); },
+         [](Draft &draft) {
+             build(draft, {.biased_heads = true, .rotary = draft.gguf && !draft.images ? axes : sections});
+         },
          {"qwen2vl"},
          "model",
          of_texts},
@@ -303,7 +307,9 @@ std::span<const Architecture> llama() {
          {"qwen3moe", {}, moe_settings},
          "model"},
         {"qwen3_vl_text",
-         [](Draft &draft) { build(draft, {.normed_heads = true, .rotary = draft.gguf ? axes : interleaved_axes}); },
+         [](Draft &draft) {
+             build(draft, {.normed_heads = true, .rotary = draft.gguf && !draft.images ? axes : interleaved_axes});
+         },
          {"qwen3vl"},
          "model",
          of_texts},
