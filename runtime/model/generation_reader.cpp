@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t longest_generation = 100000;
 
 std::shared_ptr<const TextCodec> codec_at(JsonView value, const TextFiles &files) {
-    value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer", "special", "end"});
+    value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer", "special", "end", "clean_up"});
     if (value.has("tokenizer")) {
         for (const char *key : {"split", "lowercase"})
             if (value.has(key)) value.at(key).fail("a tokenizer says this by itself; leave the key out");

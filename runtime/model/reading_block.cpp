@@ -4,6 +4,7 @@
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 #include "model/graph_names.hpp"
+#include "model/tokenizer_reader.hpp"
 #include "tokenizer/parts.hpp"
 
 #include <algorithm>
@@ -67,6 +68,17 @@ Tokenizer lowercased(const Tokenizer &as_written) {
     return Tokenizer(std::make_shared<const Tokenizer::Parts>(std::move(parts)));
 }
 
+// The same tokenizer, whose tokens are all of type 0.
+Tokenizer of_one_type(const Tokenizer &tokenizer) {
+    Tokenizer::Parts parts = tokenizer.parts();
+    const auto without_types = [](std::vector<Encoding> &texts, bool) {
+        for (Encoding &text : texts) std::ranges::fill(text.types, 0);
+    };
+    parts.post_processor =
+        tokenizer::sequence(std::vector<tokenizer::PostProcessor>{std::move(parts.post_processor), without_types});
+    return Tokenizer(std::make_shared<const Tokenizer::Parts>(std::move(parts)));
+}
+
 Reading::Fill fill_at(JsonView value, const Tokenizer &tokenizer) {
     value.allow_keys({"length", "id", "counted"});
     Reading::Fill out;
@@ -103,13 +115,14 @@ Scores scores_at(JsonView value) {
 }
 
 Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys(
-        {"graph",           "ids",       "lengths",   "token_types", "starts",         "embedding", "classes",
-         "token_classes",   "answers",   "words",     "mask",        "labels",         "scores",    "longest",
-         "truncation_side", "tokenizer", "lowercase", "prompts",     "default_prompt", "padding",   "fill"});
+    value.allow_keys({"graph",     "ids",       "lengths",       "token_types",    "starts",
+                      "embedding", "classes",   "token_classes", "answers",        "words",
+                      "mask",      "labels",    "scores",        "longest",        "truncation_side",
+                      "tokenizer", "lowercase", "prompts",       "default_prompt", "padding",
+                      "fill",      "one_type",  "clean_up"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
-    Reading out{.graph = graph.name, .file = file, .tokenizer = files.tokenizer(file)};
+    Reading out{.graph = graph.name, .file = file, .tokenizer = cleaning_up(files.tokenizer(file), value)};
     out.ids = input_at(value.at("ids"), graph, DType::i32, 2, "B T");
     out.lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "B");
     std::vector<std::string> set{out.ids, out.lengths};
@@ -129,6 +142,7 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
     if (value.has("scores")) out.scores = scores_at(value.at("scores"));
     read_prompts(value, out);
     if (value.has("lowercase") && value.at("lowercase").boolean()) out.tokenizer = lowercased(out.tokenizer);
+    if (value.has("one_type") && value.at("one_type").boolean()) out.tokenizer = of_one_type(out.tokenizer);
     if (value.has("padding")) out.padding = static_cast<int32_t>(value.at("padding").integer(0, INT32_MAX));
     if (value.has("longest")) out.longest = value.at("longest").integer(1, INT32_MAX);
     if (value.has("fill")) {

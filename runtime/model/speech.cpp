@@ -1,33 +1,14 @@
 #include "model/speech.hpp"
 
 #include "base/utf8.hpp"
+#include "tokenizer/decoder.hpp"
 #include "tokenizer/unicode.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace lamina::model {
 namespace {
-
-// As transformers does it, in this order (tokenization_utils_base.py, clean_up_tokenization).
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> unwanted_spaces{{
-    {" .", "."},
-    {" ?", "?"},
-    {" !", "!"},
-    {" ,", ","},
-    {" ' ", "'"},
-    {" n't", "n't"},
-    {" 'm", "'m"},
-    {" 's", "'s"},
-    {" 've", "'ve"},
-    {" 're", "'re"},
-}};
-
-void replace_all(std::string &text, std::string_view from, std::string_view to) {
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-        text.replace(at, from.size(), to);
-}
 
 // Without white space at both ends.
 std::string_view trimmed(std::string_view text) {
@@ -66,9 +47,7 @@ std::string Speech::text_of(std::span<const int32_t> collapsed) const {
     }
     std::string out(trimmed(all));
     if (lowercase) out = tokenizer::lower_case(out);
-    if (clean_up)
-        for (const auto &[from, to] : unwanted_spaces) replace_all(out, from, to);
-    return out;
+    return clean_up ? tokenizer::cleaned_up(std::move(out)) : out;
 }
 
 std::string Speech::between() const {

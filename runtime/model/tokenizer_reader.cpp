@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "model/graph_names.hpp"
+#include "tokenizer/parts.hpp"
 #include "tokenizer/reader.hpp"
 #include "tokenizer/sentencepiece_model.hpp"
 
@@ -26,9 +27,18 @@ tokenizer::SpecialToken end_of(JsonView value, const std::vector<tokenizer::Adde
 
 } // namespace
 
+Tokenizer cleaning_up(const Tokenizer &tokenizer, JsonView value) {
+    if (!value.has("clean_up") || !value.at("clean_up").boolean()) return tokenizer;
+    Tokenizer::Parts parts = tokenizer.parts();
+    parts.decoder =
+        tokenizer::sequence(std::vector<tokenizer::Decoder>{std::move(parts.decoder), tokenizer::decode_clean_up()});
+    return Tokenizer(std::make_shared<const Tokenizer::Parts>(std::move(parts)));
+}
+
 Tokenizer read_tokenizer(JsonView value, const TextFiles &files) {
     const std::string file = file_at(value.at("tokenizer"));
-    if (!value.has("vocabulary") && !value.has("special") && !value.has("end")) return files.tokenizer(file);
+    if (!value.has("vocabulary") && !value.has("special") && !value.has("end"))
+        return cleaning_up(files.tokenizer(file), value);
     tokenizer::SentencePieceSettings settings;
     if (value.has("vocabulary")) {
         const std::string name = file_at(value.at("vocabulary"));
@@ -37,8 +47,9 @@ Tokenizer read_tokenizer(JsonView value, const TextFiles &files) {
     }
     if (value.has("special")) settings.special = special_tokens_of(value.at("special"));
     if (value.has("end")) settings.end = end_of(value.at("end"), settings.special);
-    return Tokenizer(std::make_shared<const Tokenizer::Parts>(
-        tokenizer::read_sentencepiece_model(files.text(file), file, std::move(settings))));
+    return cleaning_up(Tokenizer(std::make_shared<const Tokenizer::Parts>(
+                           tokenizer::read_sentencepiece_model(files.text(file), file, std::move(settings)))),
+                       value);
 }
 
 } // namespace lamina::model

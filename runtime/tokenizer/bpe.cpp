@@ -39,6 +39,7 @@ class Bpe final : public Model {
     [[nodiscard]] std::optional<std::string_view> token(int32_t id) const override { return vocabulary_.token(id); }
     [[nodiscard]] int32_t count() const override { return static_cast<int32_t>(vocabulary_.size()); }
     [[nodiscard]] int32_t end() const override { return vocabulary_.end(); }
+    [[nodiscard]] bool is_bpe() const override { return true; }
 
   private:
     [[nodiscard]] std::vector<Symbol> symbols_of(std::string_view word) const;

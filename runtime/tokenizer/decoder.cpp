@@ -52,22 +52,9 @@ std::string replaced(const std::string &text, const Pattern &pattern, std::strin
     return out + text.substr(done);
 }
 
-// BERT's cleanup: removes spaces before punctuation and contractions.
-std::string cleaned_up(std::string text) {
-    constexpr std::array<std::pair<const char *, const char *>, 11> rules{{{" .", "."},
-                                                                           {" ?", "?"},
-                                                                           {" !", "!"},
-                                                                           {" ,", ","},
-                                                                           {" ' ", "'"},
-                                                                           {" n't", "n't"},
-                                                                           {" 'm", "'m"},
-                                                                           {" do not", " don't"},
-                                                                           {" 's", "'s"},
-                                                                           {" 've", "'ve"},
-                                                                           {" 're", "'re"}}};
-    for (const auto &[from, to] : rules)
-        if (text.find(from) != std::string::npos) text = replaced(text, Pattern(from), to);
-    return text;
+// As tokenizers has it, which shortens a negation, too.
+std::string cleaned_up_more(std::string text) {
+    return replaced(cleaned_up(std::move(text)), Pattern(" do not"), " don't");
 }
 
 void append_bytes_of(const std::string &token, std::string &out) {
@@ -86,6 +73,22 @@ void append_bytes_of(const std::string &token, std::string &out) {
 }
 
 } // namespace
+
+std::string cleaned_up(std::string text) {
+    constexpr std::array<std::pair<const char *, const char *>, 10> rules{{{" .", "."},
+                                                                           {" ?", "?"},
+                                                                           {" !", "!"},
+                                                                           {" ,", ","},
+                                                                           {" ' ", "'"},
+                                                                           {" n't", "n't"},
+                                                                           {" 'm", "'m"},
+                                                                           {" 's", "'s"},
+                                                                           {" 've", "'ve"},
+                                                                           {" 're", "'re"}}};
+    for (const auto &[from, to] : rules)
+        if (text.find(from) != std::string::npos) text = replaced(text, Pattern(from), to);
+    return text;
+}
 
 Decoder decode_byte_level() {
     return [](const Tokens &tokens) {
@@ -122,7 +125,7 @@ Decoder decode_byte_fallback() {
 Decoder decode_word_piece(std::string prefix, bool cleanup) {
     return each([prefix = std::move(prefix), cleanup](std::string token, size_t place, size_t) {
         if (place != 0) token = token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
-        return cleanup ? cleaned_up(std::move(token)) : token;
+        return cleanup ? cleaned_up_more(std::move(token)) : token;
     });
 }
 
@@ -144,7 +147,7 @@ Decoder decode_ctc(std::string pad_token, std::string word_delimiter, bool clean
         tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
         for (std::string &token : tokens) {
             token = replaced(token, Pattern(pad_token), "");
-            if (cleanup) token = replaced(cleaned_up(std::move(token)), Pattern(word_delimiter), " ");
+            if (cleanup) token = replaced(cleaned_up_more(std::move(token)), Pattern(word_delimiter), " ");
         }
         std::erase(tokens, "");
         return tokens;
@@ -156,6 +159,14 @@ Decoder decode_fuse() {
         std::string out;
         for (const std::string &token : tokens) out += token;
         return Tokens{out};
+    };
+}
+
+Decoder decode_clean_up() {
+    return [](const Tokens &tokens) {
+        std::string out;
+        for (const std::string &token : tokens) out += token;
+        return Tokens{cleaned_up(std::move(out))};
     };
 }
 

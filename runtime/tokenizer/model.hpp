@@ -30,6 +30,7 @@ class Model {
     [[nodiscard]] virtual std::optional<std::string_view> token(int32_t id) const = 0;
     [[nodiscard]] virtual int32_t count() const = 0; // of tokens
     [[nodiscard]] virtual int32_t end() const = 0;   // above every id
+    [[nodiscard]] virtual bool is_bpe() const { return false; }
 };
 
 } // namespace lamina::tokenizer
