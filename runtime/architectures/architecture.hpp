@@ -1,6 +1,7 @@
 // An architecture turns the settings of a model into layers. Each family of architectures is one file of families/.
 #pragma once
 
+#include "architectures/adapters.hpp"
 #include "architectures/config.hpp"
 #include "architectures/file_names.hpp"
 #include "architectures/graph_writer.hpp"
@@ -83,12 +84,14 @@ struct Draft {
     std::map<std::string, GraphWriter, std::less<>> graphs = {};
     const Description *description = nullptr;          // null: Lamina knows the architecture
     std::shared_ptr<const JsonText> preprocessor = {}; // preprocessor_config.json; null: that of `folder`
+    Untied untied = {};                                // by adapters
 
     GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights, spare).first->second; }
     // The first of these tensors that the file contains; the first name, if it contains none.
     [[nodiscard]] std::string first_of(std::initializer_list<std::string> names) const;
     // The tensor that stands for `name` in a model where it shares the values of `source`. A file need not have both.
     // If it has both and they differ, they are not shared: transformers does the same (modeling_utils.py, tie_weights).
+    // Nor are they if an adapter changes one of them.
     std::string tied(const std::string &name, const std::string &source);
 };
 

@@ -107,7 +107,14 @@ std::string Draft::first_of(std::initializer_list<std::string> names) const {
 
 std::string Draft::tied(const std::string &name, const std::string &source) {
     const auto &entries = weights.entries();
-    if (name == source || !entries.contains(name)) return source;
+    if (name == source) return source;
+    if (!entries.contains(name)) {
+        std::optional<model::Weight> own;
+        if (entries.contains(source)) own = untied.take(name, source, weights);
+        if (!own) return source;
+        weights.add(name, *std::move(own));
+        return name;
+    }
     if (!entries.contains(source)) return name;
     const model::Weight &own = weights.at(name), &shared = weights.at(source);
     if (own.type != shared.type || !std::ranges::equal(own.bytes(), shared.bytes())) return name;

@@ -81,6 +81,7 @@ class Reader {
         std::vector<AdapterContents> changes;
         for (const Adapter &adapter : adapters) changes.push_back(read_gguf_adapter(adapter, type_));
         Merged merged = with_adapters(gguf_.weights, changes);
+        merged.untied.expect_taken(gguf_.weights); // llama.cpp changes a head with the table that it shares
         gguf_.weights = std::move(merged.weights);
         return merged.note;
     }

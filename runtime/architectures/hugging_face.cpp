@@ -83,6 +83,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
                 .task = task_of(whole),
                 .texts = read_text_settings(config, generation, folder)};
     draft.description = description;
+    draft.untied = std::move(merged.untied);
     draft.spare = quantization.zero_biases(weights);
     if (of_whole.see != nullptr && says_of_images(folder)) of_whole.see(draft, whole);
     std::shared_ptr<model::Model> model;
@@ -92,6 +93,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
         if (description == nullptr) throw;
         throw Error(e.code(), std::string(e.what()) + "; " + found->file.string() + " describes this type");
     }
+    draft.untied.expect_taken(weights);
     if (description != nullptr) model->notes.push_back("its layers are as " + found->file.string() + " describes them");
     model->adapted = !adapters.empty();
     for (const std::string &note : {quantization.note(), merged.note})

@@ -24,8 +24,14 @@ const fs::path of_adapters = test::architectures / "adapters", of_models = test:
 struct Pair {
     const char *adapter, *model;
 };
-constexpr std::array pairs{Pair{"llama", "llama"}, Pair{"qwen2_patterns", "qwen2_full"}, Pair{"gpt2", "gpt2"},
-                           Pair{"bert_texts", "bert_texts"}, Pair{"gguf_llama", "gguf_llama"}};
+constexpr std::array pairs{Pair{"llama", "llama"},
+                           Pair{"qwen2_patterns", "qwen2_full"},
+                           Pair{"gpt2", "gpt2"},
+                           Pair{"bert_texts", "bert_texts"},
+                           Pair{"gguf_llama", "gguf_llama"},
+                           Pair{"tied_head", "llama_tied_biased"},
+                           Pair{"tied_table", "llama_tied_biased"},
+                           Pair{"tied_both", "llama_tied_biased"}};
 
 fs::path file_in(const fs::path &folder, const char *gguf) {
     return fs::exists(folder / gguf) ? folder / gguf : folder;

@@ -22,7 +22,7 @@ from tiny import here, ids, save_golden
 adapters = here.parent / "adapters"
 
 
-def made(name, base, config, model_class=transformers.AutoModelForCausalLM, output=None, dtype=torch.float32):
+def made(name, base, config, model_class=transformers.AutoModelForCausalLM, output=None, dtype=torch.float32, merges=True):
     shutil.rmtree(adapters / name, ignore_errors=True)
     model = model_class.from_pretrained(here / base, dtype=torch.float64)
     model = peft.get_peft_model(model, config).eval()
@@ -39,7 +39,7 @@ def made(name, base, config, model_class=transformers.AutoModelForCausalLM, outp
         file = adapters / name / "adapter_config.json"
         settings = json.loads(file.read_text()) | {"base_model_name_or_path": base}
         file.write_text(json.dumps(settings, indent=2, sort_keys=True) + "\n")
-        merged = model.merge_and_unload()
+        merged = model.merge_and_unload() if merges else model
         tokens = ids(2, 13)
         if output:
             save_golden(adapters / name, output(merged, tokens))
@@ -95,3 +95,10 @@ if __name__ == "__main__":
                                        modules_to_save=["classifier"]),
          transformers.AutoModelForSequenceClassification, of_bert)
     as_gguf("gguf_llama", "llama", "llama")
+    # Models whose head shares the table of embeddings, until one of the two is changed. Merging writes into both.
+    made("tied_head", "llama_tied_biased", L(r=2, lora_alpha=3, target_modules=["q_proj"], modules_to_save=["lm_head"],
+                                 task_type="CAUSAL_LM"), merges=False)
+    made("tied_table", "llama_tied_biased", L(r=2, lora_alpha=3, target_modules=["q_proj", "embed_tokens"], task_type="CAUSAL_LM"),
+         merges=False)
+    made("tied_both", "llama_tied_biased", L(r=2, lora_alpha=3, target_modules=["lm_head"], modules_to_save=["embed_tokens"],
+                                 task_type="CAUSAL_LM"), merges=False)
