@@ -4,6 +4,7 @@
 
 #include "architectures/adapters.hpp"
 #include "architectures/assemble.hpp"
+#include "architectures/gguf_ends.hpp"
 #include "architectures/gguf_names.hpp"
 #include "architectures/gguf_projector.hpp"
 #include "architectures/text_settings.hpp"
@@ -122,7 +123,7 @@ class Reader {
             out["type_vocab_size"] = table->second.type.shape.front();
         add_classifier(out);
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
-        if (const std::vector<int64_t> ends = end_tokens(); !ends.empty()) out["eos_token_id"] = ends;
+        if (const std::vector<int64_t> ends = end_tokens_of(gguf_.metadata); !ends.empty()) out["eos_token_id"] = ends;
         if (const GgufValue *window = find("attention.sliding_window"); window == nullptr || window->number() == 0)
             out["sliding_window"] = nullptr;
         if (find("attention.head_count_kv") == nullptr)
@@ -273,15 +274,6 @@ class Reader {
     [[nodiscard]] const GgufValue *find(std::string_view key) const {
         const std::string full = type_ + "." + std::string(key);
         return gguf_.metadata.has(full) ? &gguf_.metadata.at(full) : nullptr;
-    }
-
-    // The tokens that end a text, a turn or a message.
-    [[nodiscard]] std::vector<int64_t> end_tokens() const {
-        std::vector<int64_t> out;
-        for (const char *key : {"eos_token_id", "eot_token_id", "eom_token_id"})
-            if (const std::string full = std::string("tokenizer.ggml.") + key; gguf_.metadata.has(full))
-                out.push_back(gguf_.metadata.at(full).integer());
-        return out;
     }
 
     [[noreturn]] void refuse(const std::string &why) const {

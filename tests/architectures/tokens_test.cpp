@@ -2,7 +2,13 @@
 #include "catch.hpp"
 #include "with_tokenizer.hpp"
 
+#include "architectures/gguf_ends.hpp"
 #include "architectures/open.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
 
 using namespace lamina;
 using nlohmann::json;
@@ -108,4 +114,36 @@ TEST_CASE("output tokens: Whisper's output begins with a language, a task and \"
 
 TEST_CASE("output tokens: GGUF gives the end tokens") {
     CHECK(architectures::open(token_models / "gguf_llama" / "model.gguf")->tokens.end == Ids{2});
+}
+
+namespace {
+
+std::vector<int64_t> ends(const std::vector<std::string_view> &tokens, std::optional<int32_t> named,
+                          const std::vector<int32_t> &types = {}) {
+    model::GgufMetadata metadata("made", nullptr);
+    const auto add = [&](const char *key, model::GgufType type, bool list, std::span<const std::byte> bytes,
+                         const std::vector<std::string_view> &strings) {
+        REQUIRE(metadata.add(key, model::GgufValue(key, type, list, bytes, strings)));
+    };
+    const std::array<int32_t, 1> id{named.value_or(0)};
+    if (named) add("tokenizer.ggml.eos_token_id", model::GgufType::i32, false, std::as_bytes(std::span(id)), {});
+    if (!types.empty())
+        add("tokenizer.ggml.token_type", model::GgufType::i32, true, std::as_bytes(std::span(types)), {});
+    add("tokenizer.ggml.model", model::GgufType::string, false, {}, {"llama"});
+    add("tokenizer.ggml.tokens", model::GgufType::string, true, {}, tokens);
+    std::vector<int64_t> out = architectures::end_tokens_of(metadata);
+    std::ranges::sort(out);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("GGUF: a turn ends with the tokens that are called so, also where the file names the end of a text alone") {
+    using Found = std::vector<int64_t>;
+    CHECK(ends({"<pad>", "<eos>", "<bos>", "a", "<start_of_turn>", "<end_of_turn>"}, 1) == Found{1, 5}); // Gemma
+    CHECK(ends({"a", "<|endoftext|>", "<|user|>", "<|end|>"}, 1) == Found{1, 3});                        // Phi-3
+    CHECK(ends({"a", "<|return|>", "<|call|>", "<|end|>"}, 1) == Found{1, 2});                           // gpt-oss
+    CHECK(ends({"a", "b", "</s>", "<h1>"}, 1, {1, 1, 1, 1}) == Found{1}); // a word of HTML
+    CHECK(ends({"a", "b", "</s>", "<h1>"}, 1, {1, 1, 3, 1}) == Found{1, 2});
+    CHECK(ends({"a", "b", "c"}, std::nullopt) == Found{2}); // as in llama.cpp
 }

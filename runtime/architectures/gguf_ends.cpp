@@ -1,0 +1,75 @@
+#include "architectures/gguf_ends.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace lamina::architectures {
+namespace {
+
+constexpr std::array<std::string_view, 19> names_of_ends{
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<turn|>",
+    "<|tool_response>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+};
+// Words of texts about HTML, unless the file says that they are marks.
+constexpr std::array<std::string_view, 2> names_if_marks{"</s>", "<eos>"};
+
+constexpr int64_t mark = 3; // what tokenizer.ggml.token_type calls a control token
+
+// The end of a text for kinds of tokenizers whose files need not name it.
+constexpr std::array<std::pair<std::string_view, int64_t>, 2> usual_ends{{{"llama", 2}, {"t5", 1}}};
+
+std::string key_of(std::string_view name) { return "tokenizer.ggml." + std::string(name); }
+
+bool is_named(std::string_view token, std::span<const int64_t> types, size_t id) {
+    if (std::ranges::find(names_of_ends, token) != names_of_ends.end()) return true;
+    return id < types.size() && types[id] == mark && std::ranges::find(names_if_marks, token) != names_if_marks.end();
+}
+
+} // namespace
+
+std::vector<int64_t> end_tokens_of(const model::GgufMetadata &metadata) {
+    std::vector<int64_t> out;
+    const auto add = [&](int64_t id) {
+        if (std::ranges::find(out, id) == out.end()) out.push_back(id);
+    };
+    for (const char *name : {"eos_token_id", "eot_token_id", "eom_token_id"})
+        if (metadata.has(key_of(name))) add(metadata.at(key_of(name)).integer());
+    if (!metadata.has(key_of("tokens"))) return out;
+    const std::span<const std::string_view> tokens = metadata.at(key_of("tokens")).strings();
+    if (!metadata.has(key_of("eos_token_id")) && metadata.has(key_of("model")))
+        for (const auto &[kind, id] : usual_ends)
+            if (metadata.at(key_of("model")).string() == kind && static_cast<size_t>(id) < tokens.size()) add(id);
+    const std::vector<int64_t> types =
+        metadata.has(key_of("token_type")) ? metadata.at(key_of("token_type")).integers() : std::vector<int64_t>();
+    std::map<std::string_view, int64_t> found;
+    for (size_t id = 0; id < tokens.size(); ++id)
+        if (is_named(tokens[id], types, id)) found.emplace(tokens[id], static_cast<int64_t>(id));
+    // Where messages end with other tokens, this one only ends a part of them (gpt-oss, Solar Open).
+    if ((found.contains("<|return|>") && found.contains("<|call|>")) ||
+        (found.contains("<|flush|>") && found.contains("<|calls|>")))
+        found.erase("<|end|>");
+    for (const auto &[token, id] : found) add(id);
+    return out;
+}
+
+} // namespace lamina::architectures
