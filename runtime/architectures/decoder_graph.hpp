@@ -63,6 +63,7 @@ class DecoderGraph {
         int64_t window = 0;
         std::string slopes = {}, sinks = {};
         GraphWriter::Tensor residual = {};
+        bool causal = true; // false: tokens see those behind them, too
     };
     // Attention of tokens to those before them: the products MODULE.q_proj, .k_proj and .v_proj, then that of the
     // output.

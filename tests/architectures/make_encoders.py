@@ -250,6 +250,11 @@ def sentences():
     pool("sentences", "mean", lambda x, lengths: x.sum(1) / lengths[:, None])  # zeros after the ends
     encoder("sentences_of_qwen3", transformers.Qwen3Model(transformers.Qwen3Config(**llama_like(head_dim=8))), hidden)
     pool("sentences_of_qwen3", "lasttoken", lambda x, lengths: x[torch.arange(len(x)), lengths - 1])
+    # EmbeddingGemma, whose tokens see those behind them, in layers with a window, too.
+    gemma = transformers.Gemma3TextConfig(**llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=7,
+                                                       use_bidirectional_attention=True))
+    encoder("sentences_of_gemma3", transformers.Gemma3TextModel(gemma), hidden)
+    pool("sentences_of_gemma3", "mean", lambda x, lengths: x.sum(1) / lengths[:, None])
 
 
 def pool(name, kind, pooled):

@@ -62,13 +62,17 @@ void build(Draft &draft, Version version) {
     const std::string activation = activation_of(config, version);
     const std::vector<bool> sliding_layer = sliding_layers(config, layers, version);
     const bool any_slides = std::ranges::find(sliding_layer, true) != sliding_layer.end();
-    const int64_t window =
-        any_slides || (normed_after && config.has("sliding_window")) ? config.positive("sliding_window") : 0;
     const bool prompts_see = draft.images && draft.images->see_each_other; // as PaliGemma says it of images
-    if (config.flag("use_bidirectional_attention") && !prompts_see)
-        config.fail("use_bidirectional_attention", "true is not supported; expected false");
+    const bool causal = !config.flag("use_bidirectional_attention") || prompts_see;
+    int64_t window =
+        any_slides || (normed_after && config.has("sliding_window")) ? config.positive("sliding_window") : 0;
+    if (!causal && window != 0) window = window / 2 + 1; // to either side
 
     const DecoderGraph decoder(draft);
+    if (!causal && decoder.continues())
+        config.fail("use_bidirectional_attention",
+                    "true is not supported for a model that continues texts; expected false");
+    draft.causal = causal;
     GraphWriter &graph = decoder.graph();
     const bool layered = version == Version::three;
     const RotaryLayer full(draft, "model.rotary.full",
@@ -104,7 +108,8 @@ void build(Draft &draft, Version version) {
                                     .scale = scale,
                                     .softcap = softcap,
                                     .window = slides ? window : 0,
-                                    .residual = normed_after ? "" : x});
+                                    .residual = normed_after ? "" : x,
+                                    .causal = causal});
         x = normed_after ? graph.rms_norm(layer + ".post_attention_layernorm", attended, norm(eps, x)) : attended;
         const char *const before = normed_after ? ".pre_feedforward_layernorm" : ".post_attention_layernorm";
         const Tensor fed = graph.feed_forward(layer + ".mlp", graph.rms_norm(layer + before, x, norm(eps)),
