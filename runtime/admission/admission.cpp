@@ -4,6 +4,7 @@
 #include "conformance/check.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <span>
 #include <utility>
@@ -76,6 +77,7 @@ void Admission::move_to(std::shared_ptr<plan::Device> device) {
     const std::lock_guard lock(mutex_);
     device_ = std::move(device);
     trials_ = std::make_unique<Trials>(device_);
+    if (alone_) (void)trials_->one_at_a_time();
 }
 
 void Admission::try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on) {
@@ -87,7 +89,11 @@ void Admission::try_all(const std::vector<Trial> &trials, const std::function<bo
         return true;
     };
     caller.end = [&](const Trial &t, const CaseResult *result) { findings_.record(t, result); };
-    caller.failed = [&](const Trial &t, const Error &e) {
+    caller.failed = [&](const Trial &t, const Error &e, bool alone) {
+        if (e.code() == ErrorCode::device_lost && !alone) {
+            alone_ = true; // any of them may have lost it
+            return;
+        }
         findings_.record(t, e);
         findings_.tell_barred(*t.layer);
     };
@@ -109,7 +115,7 @@ void Admission::try_in_background(const Trial &trial) {
         findings_.tell_barred(*t.layer);
         findings_.save();
     };
-    caller.failed = [&](const Trial &t, const Error &e) {
+    caller.failed = [&](const Trial &t, const Error &e, bool) {
         findings_.record(t, e);
         findings_.tell_barred(*t.layer);
     };
@@ -162,13 +168,26 @@ std::vector<Trial> Admission::missing(const plan::Step &step, const std::string 
     return out;
 }
 
+// The user hears of each kind of step whose tensors are too large for a case on a GPU.
+void Admission::tell_smaller(const plan::Step &step) {
+    const double values = conformance::values_of(step.call), most = device_->limits().values;
+    if (!options_.notify || !device_->has_kernels() || values <= most || !told_smaller_.insert(kind_of(step)).second)
+        return;
+    options_.notify(step.call.where() + ": '" + std::string(step.call.layer().id()) +
+                    "' is proved at smaller sizes: its tensors have " + std::to_string(std::llround(values / 1e6)) +
+                    " million values, and those of a case at most " + std::to_string(std::llround(most / 1e6)) +
+                    " million");
+}
+
 // Proves a variant on the cases like a step, at the step's own size or the largest for which there is memory, and if
 // `declared`, on those that its layer declares.
 void Admission::prove(const plan::Step &step, const std::string &variant, bool declared,
                       const std::function<bool()> &go_on) {
     for (;;) {
         try {
-            return try_all(missing(step, variant, declared), go_on);
+            const std::vector<Trial> trials = missing(step, variant, declared);
+            if (!trials.empty()) tell_smaller(step);
+            return try_all(trials, go_on);
         } catch (const Error &e) {
             const double values = std::min(room_, conformance::values_of(step.call));
             if (e.code() != ErrorCode::memory || values < least_room) throw;
@@ -207,7 +226,9 @@ void Admission::prove_first_variants(const std::vector<const plan::Step *> &step
         if (wanted.variants.contains(step->call.layer().id())) continue;
         for (const plan::Variant &variant : variants_for(*step, wanted.precision)) {
             if (!why_not_fit(*step, variant.name).empty()) continue;
-            for (Trial &trial : missing(*step, variant.name, !may_begin(*step, variant)))
+            std::vector<Trial> trials = missing(*step, variant.name, !may_begin(*step, variant));
+            if (!trials.empty()) tell_smaller(*step);
+            for (Trial &trial : trials)
                 if (listed.insert(trial).second)
                     sized.emplace_back(device_->code_size(step->call, variant.name), std::move(trial));
             break;

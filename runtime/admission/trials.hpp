@@ -36,8 +36,9 @@ class Trials {
         std::function<bool(const Trial &)> begin;
         // Called in the order of the list; the result is null if the trial was not run.
         std::function<void(const Trial &, const CaseResult *)> end;
-        // The trial was not finished: the device was lost, or there is no memory. The exception is passed on.
-        std::function<void(const Trial &, const Error &)> failed;
+        // The trial was not finished: the device was lost, or there is no memory. The exception is passed on. `alone`:
+        // no other one ran on that device at the same time.
+        std::function<void(const Trial &, const Error &, bool alone)> failed;
     };
     void run(const std::vector<Trial> &trials, const Caller &caller);
 
@@ -46,6 +47,7 @@ class Trials {
 
   private:
     [[nodiscard]] plan::Device &lane(size_t thread);
+    [[nodiscard]] bool share_a_device();
 
     bool alone_ = false; // one trial at a time
     std::mutex mutex_;
