@@ -27,7 +27,7 @@ struct ChatMessage {
 
 struct ChatOptions {
     bool add_generation_prompt = true; // end with the text that starts the model's answer
-    std::string bos_token, eos_token;
+    std::string bos_token, eos_token;  // empty: the template does not know it
     // Other variables of the template, as JSON: {"enable_thinking", "false"}, {"tools", "[...]"}. They override the
     // variables above: pass "messages" for messages with more than a role and a content.
     std::map<std::string, std::string> variables;

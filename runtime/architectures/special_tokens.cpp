@@ -146,4 +146,19 @@ Json SpecialTokens::json() const {
     return out;
 }
 
+std::string named_token(const std::filesystem::path &folder, const char *purpose) {
+    std::string out;
+    for (const char *name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+        if (!has_file(folder / name)) continue;
+        const JsonText document(text_of(folder / name), (folder / name).string());
+        const JsonView file = document.root();
+        for (const JsonView token : file.members()) { // null, too, which names none
+            if (token.key() != purpose) continue;
+            out = token.is_null() ? "" : content_of(token);
+        }
+        if (file.has("added_tokens_decoder")) break;
+    }
+    return out;
+}
+
 } // namespace lamina::architectures

@@ -1,4 +1,4 @@
-// The tokens that Hugging Face folders without tokenizer.json name beside their vocabulary.
+// The tokens that Hugging Face folders name beside their vocabulary.
 #pragma once
 
 #include "architectures/config.hpp"
@@ -52,5 +52,10 @@ class SpecialTokens {
     void read_names(const std::vector<JsonView> &files, const Defaults &defaults);
     std::string add_named(JsonView token);
 };
+
+// The token that the files of a folder name for a purpose ("mask_token"); empty: none. special_tokens_map.json counts
+// more than tokenizer_config.json, unless that lists all tokens by id (transformers, tokenization_utils_base.py,
+// _from_pretrained). Throws Error(input).
+[[nodiscard]] std::string named_token(const std::filesystem::path &folder, const char *purpose);
 
 } // namespace lamina::architectures

@@ -3,6 +3,8 @@
 #include "architectures/generation_settings.hpp"
 #include "architectures/made_tokenizer.hpp"
 #include "architectures/marian_tokenizers.hpp"
+#include "architectures/special_tokens.hpp"
+#include "architectures/tokenizer_parts.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf_tokenizer.hpp"
 #include "tokenizer/parts.hpp"
@@ -67,32 +69,12 @@ bool is_left(const fs::path &folder, const char *key, bool otherwise) {
     return otherwise;
 }
 
-// "<s>", or {"content": "<s>", ...}.
-std::string token_of(const Config &config, const char *key) {
-    const auto value = config.find(key);
-    if (!value) return "";
-    return std::string(value->is_string() ? value->string() : value->at("content").string());
-}
-
-// The token that a file names for a purpose ("mask_token"); empty: none does.
-std::string named_token(const fs::path &folder, const char *purpose) {
-    for (const char *name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-        if (!has_file(folder / name)) continue;
-        const JsonText document(text_of(folder / name), (folder / name).string());
-        if (std::string token = token_of(Config(document.root()), purpose); !token.empty()) return token;
-    }
-    return "";
-}
-
-// Whether the tokenizer gives models a mask beside ids (transformers, tokenization_utils_base.py).
-bool gives_mask(const fs::path &folder) {
+// Whether the tokenizer gives models this beside ids (transformers, tokenization_utils_base.py).
+bool gives(const fs::path &folder, const char *name) {
     constexpr const char *key = "model_input_names";
-    const fs::path file = folder / "tokenizer_config.json";
-    if (!has_file(file)) return true;
-    const JsonText document(text_of(file), file.string());
-    const Config config(document.root());
-    const std::vector<std::string> names = config.texts(key);
-    return !config.has(key) || std::ranges::find(names, "attention_mask") != names.end();
+    const TokenizerSettings settings(folder);
+    const std::vector<std::string> names = settings->texts(key);
+    return !settings->has(key) || std::ranges::find(names, name) != names.end();
 }
 
 // The token that stands for a missing word: the one that a file names, or else the usual one that the tokenizer has.
@@ -130,15 +112,9 @@ std::string chat_template_of(const fs::path &folder) {
 }
 
 std::optional<model::Chat> chat_of(const fs::path &folder) {
-    model::Chat out{chat_template_of(folder), {}, {}};
-    if (out.text.empty()) return std::nullopt;
-    if (const fs::path file = folder / "tokenizer_config.json"; has_file(file)) {
-        const JsonText document(text_of(file), file.string());
-        const Config config(document.root());
-        out.bos = token_of(config, "bos_token");
-        out.eos = token_of(config, "eos_token");
-    }
-    return out;
+    std::string text = chat_template_of(folder);
+    if (text.empty()) return std::nullopt;
+    return model::Chat{std::move(text), named_token(folder, "bos_token"), named_token(folder, "eos_token")};
 }
 
 } // namespace
@@ -162,7 +138,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     if (out.tokenizer) out.mask = mask_of(folder, *out.tokenizer);
     out.bos = named_token(folder, "bos_token");
     out.pad = named_token(folder, "pad_token");
-    out.masked = gives_mask(folder);
+    out.masked = gives(folder, "attention_mask");
     out.context = context_of(config);
     out.tokenizer_limit = tokenizer_limit_of(folder);
     out.cut_left = is_left(folder, "truncation_side", out.tokenizer && out.tokenizer->parts().cut_left);

@@ -92,8 +92,8 @@ std::string rendered(Run run, const Block &block, const std::vector<ChatMessage>
         run.in_scope(nullptr, [&] {
             run.set("messages", messages_of(run, messages));
             run.set("add_generation_prompt", options.add_generation_prompt);
-            run.set("bos_token", run.text(options.bos_token));
-            run.set("eos_token", run.text(options.eos_token));
+            if (!options.bos_token.empty()) run.set("bos_token", run.text(options.bos_token));
+            if (!options.eos_token.empty()) run.set("eos_token", run.text(options.eos_token));
             for (const char *absent : {"tools", "documents"}) run.set(absent, nullptr);
             for (const auto &[name, json] : options.variables)
                 run.set(name, value_of_json(run, JsonText(json, "the variable " + name).root()));
@@ -107,9 +107,11 @@ std::string rendered(Run run, const Block &block, const std::vector<ChatMessage>
 bool writes_text(const ChatTemplate::Parts &parts, bool as_parts) {
     constexpr uint64_t enough_steps = 1u << 24;
     const std::string probe = "What is 6 x 7?";
+    ChatOptions options;
+    options.bos_token = "<s>", options.eos_token = "</s>";
     try {
         const std::string found =
-            rendered(Run(parts.source, {}, enough_steps), parts.block, {{"user", probe}}, {}, as_parts);
+            rendered(Run(parts.source, {}, enough_steps), parts.block, {{"user", probe}}, options, as_parts);
         return found.find(probe) != std::string::npos;
     } catch (const Error &) { // it needs something else
         return false;

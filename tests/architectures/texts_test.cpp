@@ -292,6 +292,29 @@ TEST_CASE("texts: conversations use the model's chat template, in whichever file
     CHECK(chat_prompt(runtime().load(folder.path() / "converted"), messages) == "w7 w9");
 }
 
+TEST_CASE("texts: a chat template knows the tokens that the files name, in transformers' order") {
+    const WithTokenizer model("llama");
+    const auto prompt = [&] { return chat_prompt(runtime().load(model.path()), {{"user", "w7"}}); };
+    json config{{"chat_template", "{{ bos_token }}|{{ eos_token }}|{{ bos_token is defined }}"}};
+    model.write("tokenizer_config.json", config.dump());
+    CHECK(prompt() == "||False");
+    model.write("special_tokens_map.json", R"({"bos_token": {"content": "w1", "lstrip": false}, "eos_token": "w2"})");
+    CHECK(prompt() == "w1|w2|True");
+    config["bos_token"] = "w3";
+    model.write("tokenizer_config.json", config.dump());
+    CHECK(prompt() == "w1|w2|True");
+    config["added_tokens_decoder"] = {{"1", {{"content", "w1"}}}}; // all tokens are listed here
+    model.write("tokenizer_config.json", config.dump());
+    CHECK(prompt() == "w3||True");
+    config.erase("added_tokens_decoder");
+    model.write("tokenizer_config.json", config.dump());
+    model.write("special_tokens_map.json", R"({"bos_token": null})");
+    CHECK(prompt() == "||False");
+    config["chat_template"] = "{{ bos_token + messages[0].content }}";
+    model.write("tokenizer_config.json", config.dump());
+    CHECK_THAT(message_of(prompt), contains("bos_token"));
+}
+
 TEST_CASE("texts: a model that sees uses its processor's chat template") {
     const WithTokenizer model("llama");
     const auto prompt = [&] { return chat_prompt(runtime().load(model.path()), {{"user", "w7"}}); };
@@ -364,4 +387,10 @@ TEST_CASE("texts: a converted model takes the same texts") {
         else
             CHECK(after.generate(texts) == before.generate(texts));
     }
+}
+
+TEST_CASE("a tokenizer.json may have as many megabytes as those of large vocabularies") {
+    const WithTokenizer model("llama");
+    model.write("tokenizer.json", tokenizer(false) + std::string(size_t{36} << 20, ' '));
+    CHECK(token_ids(test::runtime().load(model.path()), "w3 w4", false) == std::vector<int32_t>{3, 4});
 }

@@ -32,6 +32,8 @@ TEST_CASE("a conversation and its options reach the template") {
                             "{% endfor %}{{ thinking }}{{ tools[0].name }}{{ add_generation_prompt }}")
             .render({{"user", "Hi"}, {"assistant", "é"}}, options);
     CHECK(text == "<s>user: Hi</s>assistant: é</s>FalsenowFalse");
+    CHECK(rendered("{{ bos_token is defined }}{{ eos_token is defined }}{{ bos_token }}") == "FalseFalse");
+    CHECK_THAT(refusal("{{ bos_token + 'a' }}"), matchers::contains("bos_token"));
 }
 
 TEST_CASE("errors name the template, the line and the column, and show the line") {

@@ -37,6 +37,10 @@ TEST_CASE("templates that know only parts lose nothing of a conversation") {
                                             {"user", "Which colour?"},
                                             {"assistant", ""}};
     const auto smol = ChatTemplate::parse(in_order), llava = ChatTemplate::parse(by_type);
+    ChatOptions begun;
+    begun.bos_token = "<b>";
+    CHECK(ChatTemplate::parse(std::string("{{ bos_token + '' }}") + in_order).render({{"user", "Hi"}}, begun) ==
+          "<b><s>User: Hi</e>\nAssistant:");
     for (int time = 0; time < 2; ++time) { // what was found out at first is remembered
         CHECK(smol.render(messages) == "<s>System: Be brief.</e>\nUser:<image><image>What is it?</e>\n"
                                        "Assistant: A cat.</e>\nUser: Which colour?</e>\nAssistant: </e>\nAssistant:");
