@@ -24,10 +24,10 @@ namespace {
 
 constexpr uint64_t largest_text = 64u << 20;
 
-// A file of the model's folder, or the one that its tokenizer's files amount to.
+// A file of the model's folder, or the tokenizer.json that its tokenizer's files amount to.
 std::string text_of(const model::Model &model, const std::string &name) {
     const std::filesystem::path file = model.folder / name;
-    if (!std::filesystem::exists(file) && !std::filesystem::exists(model.folder / "model.json"))
+    if (name == "tokenizer.json" && !std::filesystem::exists(model.folder / "model.json"))
         if (auto made = architectures::made_tokenizer(model.folder, model.summary)) return *made;
     const std::vector<std::byte> bytes = read_file(file, largest_text, FileReader::Kind::ordinary);
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};

@@ -2,6 +2,7 @@
 
 #include "architectures/sentencepiece_parts.hpp"
 #include "architectures/tokenizer_parts.hpp"
+#include "architectures/translator_tokenizer.hpp"
 #include "tokenizer/reader.hpp"
 
 #include <array>
@@ -184,6 +185,7 @@ std::string bpe_kind(const TokenizerSettings &options, const std::string &model_
 
 std::optional<std::string> made_tokenizer(const fs::path &folder, const std::string &model_type) {
     const TokenizerSettings options(folder);
+    if (has_file(folder / "tokenizer.json")) return translator_tokenizer(folder, options, model_type);
     if (has_file(folder / "vocab.txt")) return (model_type == "esm" ? esm(folder) : bert(folder, options)).text();
     if (has_file(folder / "vocab.json") && has_file(folder / "merges.txt"))
         return byte_level_bpe(folder, options, bpe_kind(options, model_type)).text();

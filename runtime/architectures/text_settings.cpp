@@ -121,13 +121,13 @@ std::optional<model::Chat> chat_of(const fs::path &folder) {
 
 std::optional<TextSettings> read_text_settings(const Config &config, const Config &generation, const fs::path &folder) {
     TextSettings out;
-    if (has_file(folder / "tokenizer.json")) {
-        out.file = "tokenizer.json";
-        out.tokenizer = Tokenizer::load(folder / out.file);
-        out.source = out.target = Json{{"tokenizer", out.file}};
-    } else if (const auto made = made_tokenizer(folder, config.text("model_type", ""))) {
+    if (const auto made = made_tokenizer(folder, config.text("model_type", ""))) {
         out.file = "tokenizer.json";
         out.tokenizer = Tokenizer::parse(*made, folder.string() + ": its tokenizer");
+        out.source = out.target = Json{{"tokenizer", out.file}};
+    } else if (has_file(folder / "tokenizer.json")) {
+        out.file = "tokenizer.json";
+        out.tokenizer = Tokenizer::load(folder / out.file);
         out.source = out.target = Json{{"tokenizer", out.file}};
     } else if (auto pieces = marian_tokenizers(folder)) {
         out.file = std::move(pieces->file);

@@ -101,3 +101,73 @@ TEST_CASE("tokenizers: a model with a tokenizer.model takes texts, and after con
     CHECK_THAT(refusal(),
                contains("tokenizer.model: a Unigram model is not supported for a tokenizer without a class"));
 }
+
+TEST_CASE("tokenizers: the classes of translators put a language and an end around texts, as transformers does") {
+    const TemporaryFolder folder;
+    json file = json::parse(tokenizer(false));
+    const std::vector<std::string> names{"</s>", "eng_Latn", "deu_Latn", "en_XX", "de_DE", "<e>"};
+    for (size_t i = 0; i < names.size(); ++i)
+        file["added_tokens"].push_back({{"id", words + i},
+                                        {"content", names[i]},
+                                        {"single_word", false},
+                                        {"lstrip", false},
+                                        {"rstrip", false},
+                                        {"normalized", false},
+                                        {"special", true}});
+    file["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"w2", 2}}, {"cls", {"w1", 1}}};
+    (void)folder.write("tokenizer.json", file.dump() + std::string(17 << 20, ' ')); // as large as NLLB's
+    const auto made_text = [&](const json &settings, const std::string &type, const json &config) {
+        (void)folder.write("tokenizer_config.json", settings.dump());
+        (void)folder.write("config.json", config.dump());
+        return architectures::made_tokenizer(folder.path(), type);
+    };
+    const auto found = [&](const json &settings, const std::string &type = "m2m_100",
+                           const json &config = json::object()) {
+        return Tokenizer::parse(made_text(settings, type, config).value(), "made").encode("w7", "w8").tokens;
+    };
+    using Tokens = std::vector<std::string>;
+    const json nllb{{"tokenizer_class", "NllbTokenizer"}};
+    json german = nllb;
+    german["src_lang"] = "deu_Latn";
+    CHECK(found(nllb) == Tokens{"eng_Latn", "w7", "w8", "</s>"});
+    CHECK(found(german) == Tokens{"deu_Latn", "w7", "w8", "</s>"});
+    german["legacy_behaviour"] = true;
+    CHECK(found(german) == Tokens{"w7", "w8", "</s>", "deu_Latn"});
+    CHECK(found(json::object(), "m2m_100", nllb) == Tokens{"eng_Latn", "w7", "w8", "</s>"});
+    const json language{{"src_lang", "de_DE"}};
+    CHECK(found(language, "mbart") == Tokens{"w7", "w8", "</s>", "de_DE"});
+    CHECK(found({{"tokenizer_class", "MBartTokenizerFast"}}, "mbart") == Tokens{"w7", "w8", "</s>", "en_XX"});
+    CHECK(found(language, "mbart", {{"tokenizer_class", "MBart50Tokenizer"}}) == Tokens{"de_DE", "w7", "w8", "</s>"});
+    (void)folder.write("special_tokens_map.json", R"({"eos_token": {"content": "<e>"}})");
+    CHECK(found(nllb) == Tokens{"eng_Latn", "w7", "w8", "<e>"});
+
+    CHECK_FALSE(made_text({{"tokenizer_class", "PreTrainedTokenizerFast"}}, "mbart", json::object()));
+    CHECK_FALSE(made_text(json::object(), "m2m_100", json::object()));
+    german["src_lang"] = "w7";
+    CHECK_THAT(message_of([&] { (void)found(german); }),
+               contains("tokenizer_config.json: /src_lang: expected a language"));
+    file["added_tokens"].erase(1);
+    (void)folder.write("tokenizer.json", file.dump());
+    CHECK_FALSE(made_text(nllb, "m2m_100", json::object())); // transformers would take the unknown token
+}
+
+TEST_CASE("tokenizers: a converted translator keeps the language of its source") {
+    const WithTokenizer model("m2m_100");
+    json file = json::parse(tokenizer(false));
+    for (const int32_t i : {0, 1})
+        file["added_tokens"].push_back({{"id", words - 2 + i},
+                                        {"content", "w" + std::to_string(words - 2 + i)},
+                                        {"single_word", false},
+                                        {"lstrip", false},
+                                        {"rstrip", false},
+                                        {"normalized", false},
+                                        {"special", true}});
+    model.write("tokenizer.json", file.dump());
+    model.write("tokenizer_config.json",
+                R"({"tokenizer_class": "NllbTokenizer", "src_lang": "w51", "eos_token": "w52"})");
+    const Ids expected{51, 7, 52};
+    CHECK(token_ids(test::runtime().load(model.path()), "w7") == expected);
+    const TemporaryFolder folder;
+    convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");
+    CHECK(token_ids(test::runtime().load(folder.path() / "converted"), "w7") == expected);
+}
