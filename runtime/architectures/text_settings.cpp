@@ -77,6 +77,15 @@ bool gives(const fs::path &folder, const char *name) {
     return !settings->has(key) || std::ranges::find(names, name) != names.end();
 }
 
+// Whether decoded texts are cleaned up, which transformers does for BPE only if it is asked twice
+// (tokenization_utils_tokenizers.py, _decode).
+bool cleans_up(const fs::path &folder, const Tokenizer &tokenizer) {
+    const TokenizerSettings settings(folder);
+    constexpr const char *anyway = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output";
+    return settings->flag("clean_up_tokenization_spaces", false) &&
+           (!tokenizer.parts().model->is_bpe() || settings->flag(anyway, false));
+}
+
 // The token that stands for a missing word: the one that a file names, or else the usual one that the tokenizer has.
 std::string mask_of(const fs::path &folder, const Tokenizer &tokenizer) {
     if (std::string token = named_token(folder, "mask_token"); !token.empty()) return token;
@@ -136,6 +145,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         return std::nullopt;
     }
     if (out.tokenizer) out.mask = mask_of(folder, *out.tokenizer);
+    if (out.tokenizer && cleans_up(folder, *out.tokenizer)) out.source["clean_up"] = out.target["clean_up"] = true;
     out.bos = named_token(folder, "bos_token");
     out.pad = named_token(folder, "pad_token");
     out.masked = gives(folder, "attention_mask");
@@ -245,7 +255,11 @@ Json reading_block(const Draft &draft) {
              {"lengths", "lengths"},
              {"tokenizer", draft.texts->file},
              {"longest", draft.texts->context}};
-    if (encode->second.takes("token_types")) out["token_types"] = "token_types";
+    if (encode->second.takes("token_types")) {
+        out["token_types"] = "token_types";
+        if (!draft.gguf && !gives(draft.folder, "token_type_ids")) out["one_type"] = true;
+    }
+    if (!draft.gguf && cleans_up(draft.folder, *draft.texts->tokenizer)) out["clean_up"] = true;
     if (draft.texts->lowercase) out["lowercase"] = true;
     if (draft.texts->cut_left) out["truncation_side"] = "left";
     if (!draft.texts->fill.empty()) out["fill"] = draft.texts->fill;

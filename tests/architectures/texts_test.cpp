@@ -16,6 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using Ids = std::vector<int32_t>;
+
 // The graph's output for one text, without padding.
 Tensor alone(Session &session, const std::vector<int32_t> &ids, const std::string &output) {
     const auto length = static_cast<int64_t>(ids.size());
@@ -371,6 +373,64 @@ TEST_CASE("texts: a model suggests how to sample from it, and after conversion, 
     CHECK(suggested().top_k == 0);
     CHECK_THAT(message_of([&] { (void)suggested_options(runtime().load(WithTokenizer("sentences").path())); }),
                contains("does not generate text"));
+}
+
+TEST_CASE("texts: tokens are of types if the tokenizer gives models any") {
+    const WithTokenizer model("bert_texts", {{"id2label", {{"0", "dull"}, {"1", "fine"}, {"2", "odd"}}}});
+    const auto scores_of = [](const fs::path &path) {
+        Session session = test::session_of(path);
+        std::map<std::string, double> out;
+        const auto found = classify_pairs(session, {{"w7", "w9"}}, {.raw_scores = true});
+        for (const LabelScore &each : found.front()) out[each.label] = each.score;
+        return std::array{out.at("dull"), out.at("fine"), out.at("odd")};
+    };
+    Session session = model.session();
+    const Tensor untyped = alone(session, {1, 7, 2, 9, 2}, "logits");
+    const auto is_untyped = [&](const std::array<double, 3> &scores) {
+        for (size_t i = 0; i < scores.size(); ++i)
+            if (std::abs(scores[i] - untyped.f32()[i]) > 1e-5) return false;
+        return true;
+    };
+    CHECK_FALSE(is_untyped(scores_of(model.path())));
+    model.write("tokenizer_config.json", R"({"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]})");
+    CHECK_FALSE(is_untyped(scores_of(model.path())));
+    model.write("tokenizer_config.json", R"({"model_input_names": ["input_ids", "attention_mask"]})");
+    CHECK(is_untyped(scores_of(model.path())));
+    const TemporaryFolder folder;
+    convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
+    CHECK(is_untyped(scores_of(folder.path() / "converted")));
+}
+
+TEST_CASE("texts: decoded texts are cleaned up where transformers does it") {
+    // w8, w10, w11 and w12 have other texts.
+    const auto detokenized = [](const char *name, bool bpe, const json &settings) {
+        const WithTokenizer model(name);
+        json file = json::parse(tokenizer(false));
+        json &vocabulary = file["model"]["vocab"];
+        for (const auto &[old, token] : {std::pair{"w8", "."}, {"w10", "do"}, {"w11", "n't"}, {"w12", "not"}}) {
+            vocabulary[token] = vocabulary[old];
+            vocabulary.erase(old);
+        }
+        if (bpe) file["model"] = {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}};
+        model.write("tokenizer.json", file.dump());
+        model.write("tokenizer_config.json", settings.dump());
+        const TemporaryFolder folder;
+        convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
+        const Ids ids{7, 10, 12, 10, 11, 8};
+        const std::string out = detokenize(runtime().load(model.path()), ids);
+        CHECK(detokenize(runtime().load(folder.path() / "converted"), ids) == out);
+        return out;
+    };
+    const std::string plain = "w7 do not do n't .", clean = "w7 do not don't.";
+    json settings{{"clean_up_tokenization_spaces", true}};
+    for (const char *name : {"t5", "sentences"}) {
+        CHECK(detokenized(name, false, json::object()) == plain);
+        CHECK(detokenized(name, false, {{"clean_up_tokenization_spaces", false}}) == plain);
+        CHECK(detokenized(name, false, settings) == clean);
+    }
+    CHECK(detokenized("t5", true, settings) == plain);
+    settings["clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"] = true;
+    CHECK(detokenized("t5", true, settings) == clean);
 }
 
 TEST_CASE("texts: a converted model takes the same texts") {
