@@ -305,10 +305,14 @@ constexpr std::array<Class, 6> tokenizer_classes{{{"LlamaTokenizer", "tokenizer.
                                                   {"", "tokenizer.model", plain}}};
 
 // The class that transformers takes for a model, if its files name none (auto/tokenization_auto.py).
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> of_models{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> of_models{
     {{"deberta-v2", "DebertaV2Tokenizer"},
+     {"gemma", "GemmaTokenizer"},
      {"gemma2", "GemmaTokenizer"},
+     {"gemma3", "GemmaTokenizer"},
      {"gemma3_text", "GemmaTokenizer"},
+     {"gte", "XLMRobertaTokenizer"},
+     {"mt5", "T5Tokenizer"},
      {"t5", "T5Tokenizer"},
      {"xlm-roberta", "XLMRobertaTokenizer"}}};
 // Models for which it takes no class, whatever their files name.
@@ -316,20 +320,18 @@ constexpr std::array<std::string_view, 2> without_class{"mistral", "qwen2"};
 // Names that stand for no class of their own.
 constexpr std::array<std::string_view, 3> general{"PreTrainedTokenizer", "TokenizersBackend", ""};
 
-const Class &class_of(const TokenizerSettings &options, const std::string &model_type) {
+// Null: the tokenizer is of a class that is not known here.
+const Class *class_of(const TokenizerSettings &options, const std::string &model_type) {
     std::string name = options->text("tokenizer_class", "");
     if (name.ends_with("Fast")) name.erase(name.size() - 4);
-    if (std::ranges::find(without_class, model_type) != without_class.end()) return tokenizer_classes.back();
+    if (std::ranges::find(without_class, model_type) != without_class.end()) return &tokenizer_classes.back();
     if (std::ranges::find(general, name) != general.end()) {
         name.clear();
         for (const auto &[type, its_class] : of_models)
             if (type == model_type) name = its_class;
     }
-    for (const Class &each : tokenizer_classes)
-        if (each.name == name) return each;
-    options->fail("tokenizer_class",
-                  in_quotes(name) + " is not supported for a SentencePiece model; supported: " +
-                      "DebertaV2Tokenizer, LlamaTokenizer, GemmaTokenizer, XLMRobertaTokenizer and T5Tokenizer");
+    const auto found = std::ranges::find(tokenizer_classes, name, &Class::name);
+    return found == tokenizer_classes.end() ? nullptr : &*found;
 }
 
 } // namespace
@@ -338,12 +340,13 @@ std::optional<TokenizerParts> sentencepiece_parts(const fs::path &folder, const 
                                                   const std::string &model_type) {
     if (std::ranges::none_of(tokenizer_classes, [&](const Class &each) { return has_file(folder / each.file); }))
         return std::nullopt;
-    const Class &its_class = class_of(options, model_type);
-    const fs::path path = folder / its_class.file;
+    const Class *its_class = class_of(options, model_type);
+    if (its_class == nullptr) return std::nullopt;
+    const fs::path path = folder / its_class->file;
     if (!has_file(path)) return std::nullopt;
     const SentencePieceFile file = tokenizer::read_sentencepiece_file(text_of(path), path.string());
     try {
-        return its_class.parts({folder, options, file});
+        return its_class->parts({folder, options, file});
     } catch (const Error &e) {
         if (std::string_view(e.what()).starts_with(folder.string())) throw;
         throw Error(e.code(), path.string() + ": " + e.what());

@@ -9,8 +9,8 @@
 
 namespace lamina::architectures {
 
-// What transformers makes of tokenizer.model, spiece.model, spm.model or sentencepiece.bpe.model, whichever the tokenizer's class
-// reads. none: the folder has no such file. Throws Error(input).
+// What transformers makes of tokenizer.model, spiece.model, spm.model or sentencepiece.bpe.model, whichever the
+// tokenizer's class reads. none: the folder has no such file, or the class is not known here. Throws Error(input).
 [[nodiscard]] std::optional<TokenizerParts> sentencepiece_parts(const std::filesystem::path &folder,
                                                                 const TokenizerSettings &options,
                                                                 const std::string &model_type);

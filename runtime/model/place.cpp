@@ -28,9 +28,10 @@ std::string what_it_does(const Model &model) {
     if (model.speech || (model.generation && model.generation->audio)) return "transcribes audio";
     if (model.generation) return model.generation->encode.empty() ? "continues texts" : "turns texts into other texts";
     return std::string("takes no texts, because ") +
-           (has_own_format(model) ? "there is no \"generation\" and no \"reading\" block in its model.json"
-                                  : "there is no tokenizer with it, such as tokenizer.json, or no head that makes "
-                                    "vectors, classes or texts of its outputs") +
+           (has_own_format(model)
+                ? "there is no \"generation\" and no \"reading\" block in its model.json"
+                : "there is no tokenizer with it that is known, such as tokenizer.json, or no head that makes "
+                  "vectors, classes or texts of its outputs") +
            ": give it tensors, with --input NAME=FILE.npy";
 }
 
