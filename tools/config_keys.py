@@ -38,7 +38,7 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
                "ernie4_5", "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text",
                "glm", "glm4", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
-               "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "lfm2", "llama", "llava", "m2m_100",
+               "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2", "llama", "llava", "m2m_100",
                "mamba2", "marian", "mbart", "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h",
                "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl",
                "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision",
@@ -66,11 +66,12 @@ NO_EFFECT = {
         "encoder_layerdrop", "feat_proj_dropout", "feat_quantizer_dropout", "final_dropout", "gradient_checkpointing",
         "hidden_dropout", "hidden_dropout_prob", "layerdrop", "mask_feature_length", "mask_feature_min_masks",
         "mask_feature_prob", "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout",
-        "output_router_logits", "pooler_dropout", "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout",
+        "output_router_logits", "pooler_dropout", "projection_dropout", "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout",
         "router_aux_loss_coef", "router_jitter_noise", "seq_classif_dropout", "sparse_pred_ignore_index",
         "sparse_prediction", "summary_first_dropout"],
     "first values of weights, which a file replaces": [
-        "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "logit_scale_init_value",
+        "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "layer_scale_init_value",
+        "logit_scale_init_value",
         "mamba_dt_init_floor", "mamba_dt_max", "rescale_prenorm_residual", "sinusoidal_pos_embds", "time_step_floor",
         "time_step_max", "time_step_min", "-mamba2.rescale_prenorm_residual", "-nemotron_h.time_step_min"],
     "sizes of heads, which their class says": ["num_labels"],
@@ -107,6 +108,7 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
 ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "gemma3": {"boi_token_index": 255999, "eoi_token_index": 256000},
+             "internvl": {"vision_feature_layer": -1, "vision_feature_select_strategy": "default"},
              "llava": {"vision_feature_select_strategy": "default"},
              "modernbert": {"local_attention": 128},
              "nemotron_h": {"hybrid_override_pattern": None}, "nomic_bert": {"tie_word_embeddings": True},

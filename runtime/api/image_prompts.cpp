@@ -36,14 +36,14 @@ std::string replaced(const std::string &text, const std::string &what, const std
 
 // What is read for an image: for each of its tiles, and for the whole.
 std::string text_of(const model::ImagePlace &place, const image::TileGrid &grid) {
-    std::string out;
+    std::string out = place.before;
     for (int64_t row = 1; row <= grid.rows; ++row) {
         for (int64_t column = 1; column <= grid.columns; ++column)
             out += replaced(replaced(place.tile, "{row}", [&] { return std::to_string(row); }), "{column}",
                             [&] { return std::to_string(column); });
-        out += "\n";
+        if (place.lines) out += "\n";
     }
-    return out + (grid.rows == 0 ? "" : "\n") + place.text;
+    return out + (grid.rows == 0 || !place.lines ? "" : "\n") + place.text;
 }
 
 // What the graph makes of an image: so many rows, without those that are left out before them and filler behind them.

@@ -139,6 +139,8 @@ GraphWriter::Tensor ImageGraph::with_positions(const std::string &positions, con
     model::Weight table = draft_->weights.at(positions).entry(0);
     if (rows_ != trained_rows_ || columns_ != trained_columns_)
         table = resampled(table, tokens, {trained_rows_, trained_columns_}, {rows_, columns_});
+    if (const int64_t merge = draft_->images->merge; merge != 1)
+        table = in_squares(table, tokens, {rows_, columns_}, merge);
     draft_->weights.add(positions + ".weight", std::move(table));
     draft_->unused.insert(positions);
     return graph_->learned_positions(positions, x, "", tokens + patches());

@@ -27,11 +27,12 @@ struct Processor {
     int64_t resample;
     std::array<double, 3> mean, deviation;
 };
-constexpr std::array<Processor, 9> processors{{
+constexpr std::array<Processor, 10> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
     {"Gemma3", 224, 0, true, false, 2, halves, halves},
+    {"GotOcr2", 384, 0, true, false, 3, clip_mean, clip_deviation},
     {"Idefics3", 1456, 364, false, false, 1, halves, halves},
     {"Qwen2VL", 0, 0, false, false, 3, clip_mean, clip_deviation},
     {"Siglip", 224, 0, true, false, 3, halves, halves},
@@ -155,6 +156,23 @@ Sides add_tiles(const Config &config, const Processor &processor, Json &out) {
     return {side, side};
 }
 
+// Adds "tiles" in a grid, and the "resize" that gives one its size, which is returned (transformers,
+// image_processing_got_ocr2.py). InternVL's processor cuts them out whatever the file says.
+std::optional<Sides> add_grid(const Config &config, const Processor &processor, Json &out) {
+    config.expect("do_resize", true);
+    const auto size = config.find("size");
+    if (size && !size->is_number()) size->allow_keys({"height", "width"});
+    const std::optional<Sides> side = add_resize(config, processor, out);
+    const int64_t most = config.integer("max_patches", 12), fewest = config.integer("min_patches", 1);
+    if (most < 1 || most > 1023 || fewest < 1 || fewest > most)
+        config.fail("max_patches", "expected 1 to 1023, and \"min_patches\" no more, found " + std::to_string(most) +
+                                       " and " + std::to_string(fewest));
+    if (side->height != side->width) config.fail("size", "tiles that are not square are not supported");
+    out["tiles"] = Json{{"fewest", fewest}, {"most", most}};
+    config.ignore({"crop_to_patches"});
+    return side;
+}
+
 std::optional<Sides> crop_of(const Config &config, const Processor &processor) {
     if (!config.flag("do_center_crop", processor.crop != 0)) return std::nullopt;
     if (const auto size = config.find("crop_size")) return sides_at(*size);
@@ -172,6 +190,8 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
     std::optional<Sides> resized, crop;
     if (tiled) {
         resized = add_tiles(config, processor, out);
+    } else if (processor.name == "GotOcr2") {
+        resized = add_grid(config, processor, out);
     } else if (any_size) {
         const auto small = [&](const char *key, int64_t otherwise) {
             const int64_t found = config.integer(key, otherwise);

@@ -92,6 +92,19 @@ void stack(Draft &draft, GraphWriter &graph, const std::string &name, const std:
     draft.weights.add(name, model::Weight::stacked(parts));
 }
 
+void scale_residual(Draft &draft, GraphWriter &graph, const std::string &module, const std::string &factors,
+                    int64_t outputs, int64_t inputs) {
+    graph.require(factors, {outputs});
+    graph.require(module + ".weight", {outputs, inputs});
+    graph.require(module + ".bias", {outputs});
+    for (const char *port : {".weight", ".bias"}) {
+        draft.weights.add(module + ".scaled" + port,
+                          rows_scaled(draft.weights.at(module + port), draft.weights.at(factors)));
+        draft.unused.insert(module + port);
+    }
+    draft.unused.insert(factors);
+}
+
 std::string scaled_norm(Draft &draft, GraphWriter &graph, const std::string &module, int64_t width, double factor) {
     const std::string weight = module + ".weight", out = module + ".scaled";
     graph.require(weight, {width});

@@ -31,6 +31,11 @@ void split_heads(Draft &draft, GraphWriter &graph, const std::string &module, co
 void stack(Draft &draft, GraphWriter &graph, const std::string &name, const std::vector<std::string> &tensors,
            const Shape &shape);
 
+// Adds MODULE.scaled.weight and .bias, whose rows are those of MODULE.weight (outputs, inputs) and MODULE.bias times
+// the values of the tensor `factors`, which a file has for what the product adds to its residual.
+void scale_residual(Draft &draft, GraphWriter &graph, const std::string &module, const std::string &factors,
+                    int64_t outputs, int64_t inputs);
+
 // A norm with MODULE.weight times `factor`, which scales what it computes; returns its name.
 [[nodiscard]] std::string scaled_norm(Draft &draft, GraphWriter &graph, const std::string &module, int64_t width,
                                       double factor);

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 namespace lamina::image {
 namespace {
@@ -40,6 +42,26 @@ TileGrid grid_of(const Sides &size, int64_t side) {
     return {size[0] / side, size[1] / side};
 }
 
+// Of the grids of so many tiles, the one whose shape is nearest to the image's. Of several that are as near, the first
+// is that of the fewest tiles, and a later one counts if the image has more than half of its pixels.
+TileGrid nearest_grid(const Image &image, const Tiling &tiling) {
+    const double shape = static_cast<double>(image.width) / static_cast<double>(image.height),
+                 pixels = static_cast<double>(image.width) * static_cast<double>(image.height),
+                 of_tile = static_cast<double>(tiling.side) * static_cast<double>(tiling.side);
+    TileGrid out{1, 1};
+    double nearest = std::numeric_limits<double>::infinity();
+    for (int64_t tiles = tiling.fewest; tiles <= tiling.most; ++tiles)
+        for (int64_t columns = 1; columns <= tiles; ++columns) {
+            if (tiles % columns != 0) continue;
+            const int64_t rows = tiles / columns;
+            const double distance = std::abs(shape - static_cast<double>(columns) / static_cast<double>(rows));
+            const bool large = pixels > 0.5 * of_tile * static_cast<double>(columns) * static_cast<double>(rows);
+            if (distance < nearest || (distance == nearest && large)) out = {rows, columns};
+            nearest = std::min(nearest, distance);
+        }
+    return out.tiles() == 2 ? TileGrid() : out;
+}
+
 Image whole(const Image &image, const Sides &size, Filter filter) {
     return resized(image, size[0], size[1], filter, {0, 0, size[0], size[1]});
 }
@@ -57,23 +79,29 @@ Image cut_out(const Image &image, int64_t top, int64_t left, int64_t side) {
 } // namespace
 
 TileGrid grid_of(const Image &image, const Tiling &tiling) {
+    if (tiling.most != 0) return nearest_grid(image, tiling);
     return grid_of(last_size(first_size(image, tiling), tiling.side), tiling.side);
 }
 
 int64_t most_tiles(const Tiling &tiling) {
+    if (tiling.most != 0) return tiling.most == 1 ? 1 : tiling.most + 1;
     const int64_t along = round_up(tiling.longest, tiling.side) / tiling.side;
     return along == 1 ? 1 : along * along + 1;
 }
 
 std::vector<Image> tiles_of(const Image &image, const Tiling &tiling) {
-    const Sides first = first_size(image, tiling), last = last_size(first, tiling.side);
-    const TileGrid grid = grid_of(last, tiling.side);
-    const Image all = whole(whole(image, first, tiling.filter), last, tiling.filter);
+    const TileGrid grid = grid_of(image, tiling);
+    const Sides size{grid.rows * tiling.side, grid.columns * tiling.side}, first = first_size(image, tiling);
+    // Of the second way, the whole is not made of the tiles, and gets its size later.
+    const Image all = tiling.most == 0
+                          ? whole(whole(image, first, tiling.filter), last_size(first, tiling.side), tiling.filter)
+                      : grid.rows == 0 ? image
+                                       : whole(image, size, tiling.filter);
     std::vector<Image> out;
     for (int64_t row = 0; row < grid.rows; ++row)
         for (int64_t column = 0; column < grid.columns; ++column)
             out.push_back(cut_out(all, row * tiling.side, column * tiling.side, tiling.side));
-    out.push_back(whole(all, {tiling.side, tiling.side}, tiling.filter));
+    out.push_back(whole(tiling.most == 0 ? all : image, {tiling.side, tiling.side}, tiling.filter));
     return out;
 }
 

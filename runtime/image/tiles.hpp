@@ -12,11 +12,13 @@ struct Image;
 
 namespace lamina::image {
 
-// How images become square tiles (transformers, image_processing_idefics3.py): the longer side is resized to `longest`
-// pixels, then both to multiples of a tile's `side`.
+// How images become square tiles. Either the longer side is resized to `longest` pixels, then both to multiples of a
+// tile's `side` (transformers, image_processing_idefics3.py). Or an image becomes a grid of `fewest` to `most` tiles,
+// in the shape nearest to its own (image_processing_got_ocr2.py).
 struct Tiling {
     int64_t longest = 0, side = 0;
     Filter filter = Filter::lanczos;
+    int64_t fewest = 0, most = 0; // 0: the first way
 };
 
 struct TileGrid {

@@ -24,6 +24,8 @@ struct ImagePlace {
     std::string mark; // what stands for an image in a prompt, as chat templates write it: "<image>"
     std::string text; // what is read in its place, with one token that all of the image's stand for
     int32_t token = 0;
+    std::string before = {}; // what is read before it, or before the first tile
+    bool lines = true;       // a line break follows each row of tiles, and one more all of them
     std::string tile = {};   // what is read for each tile of a large image, likewise, with {row} and {column}
     int64_t skip = 0;        // how many of the image's are left out at the beginning, such as that of a class token
     std::string behind = {}; // what is read behind the last image, such as the token that begins a text: then no tokens

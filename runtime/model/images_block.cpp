@@ -98,14 +98,21 @@ Matching matching_at(JsonView value, const Model &model) {
 // Of images of this size.
 image::Tiling tiles_at(JsonView value, const Images &images) {
     constexpr int64_t longest = 4096;
-    value.allow_keys({"longest_edge"});
+    value.allow_keys({"longest_edge", "fewest", "most"});
     const image::Steps &steps = images.steps;
     if (!images.place || steps.height == 0 || steps.height != steps.width || !steps.resize)
         value.fail(
             "only images in prompts (\"tokens\"), of a square \"size\" that they are resized to, are seen in tiles");
-    const image::Tiling out{
-        .longest = value.at("longest_edge").integer(1, longest), .side = steps.height, .filter = steps.resize->filter};
     constexpr int64_t most = 1024; // so that a bad file cannot exhaust memory
+    image::Tiling out{.side = steps.height, .filter = steps.resize->filter};
+    if (value.has("most")) {
+        if (value.has("longest_edge")) value.at("longest_edge").fail("cannot be given beside \"most\"");
+        out.most = value.at("most").integer(1, most - 1);
+        out.fewest = value.at("fewest").integer(1, out.most);
+    } else {
+        if (value.has("fewest")) value.at("fewest").fail("\"most\" and \"fewest\" need each other");
+        out.longest = value.at("longest_edge").integer(1, longest);
+    }
     if (image::most_tiles(out) > most)
         value.fail("an image may have " + std::to_string(image::most_tiles(out)) + " tiles; expected at most " +
                    std::to_string(most));
@@ -113,7 +120,7 @@ image::Tiling tiles_at(JsonView value, const Images &images) {
 }
 
 ImagePlace place_at(JsonView value, const Model &model) {
-    value.allow_keys({"mark", "text", "token", "tile", "skip", "behind", "end", "together"});
+    value.allow_keys({"mark", "text", "token", "tile", "before", "lines", "skip", "behind", "end", "together"});
     if (!model.generation || !model.generation->sees())
         value.fail("only a model that continues texts, and whose \"generation\" has \"image_rows\", takes images in "
                    "prompts");
@@ -124,6 +131,8 @@ ImagePlace place_at(JsonView value, const Model &model) {
         out.tile = value.at("tile").string();
         if (out.tile.empty()) value.at("tile").fail("expected a text that is not empty");
     }
+    if (value.has("before")) out.before = value.at("before").string();
+    if (value.has("lines")) out.lines = value.at("lines").boolean();
     if (value.has("skip")) out.skip = value.at("skip").integer(0, 65536);
     if (value.has("behind")) out.behind = value.at("behind").string();
     if (value.has("end")) out.end = value.at("end").string();

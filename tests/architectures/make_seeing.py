@@ -38,7 +38,8 @@ def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead="", tiled
     those of an "image" or of the "prompt", which is all but the last three. `tiled`: the model takes several images for
     one."""
     config, sees = model.config, model.config.vision_config
-    pixels = random_pixels(sees.image_size, sees.image_size)
+    side, patch = (size if isinstance(size, int) else size[0] for size in (sees.image_size, sees.patch_size))
+    pixels = random_pixels(side, side)
     with torch.no_grad():
         count = all_rows(model, pixels.to(model.dtype)).shape[1] - skip
     tokens = ids(1, 2 * count + 9) % IMAGE
@@ -57,7 +58,7 @@ def seeing(name, model, all_rows, skip, processor=None, merge=1, ahead="", tiled
         """What needs the model's numbers is computed when it is asked for."""
 
         def items(self):
-            return [("encode_image", ({"patches": in_squares(patches_of(pixels, sees.patch_size), merge)},
+            return [("encode_image", ({"patches": in_squares(patches_of(pixels, patch), merge)},
                                       lambda m: {"tokens": all_rows(m, pixels)})),
                     ("decode", (self.inputs, self.run))]
 
@@ -159,6 +160,31 @@ def tiled():
              tie_word_embeddings=True)
 
 
+def internvl(name, text, sees, side, most, **more):
+    """An image is seen in a grid of up to `most` tiles of `side` pixels."""
+    config = T.InternVLConfig(vision_config=sees, text_config=text, image_token_id=IMAGE, **more)
+    for part in (config, config.text_config, config.vision_config):
+        part._attn_implementation = "eager"
+    seeing(name, T.InternVLForConditionalGeneration(config),
+           lambda m, pixels: m.model.get_image_features(pixel_values=pixels, return_dict=True).pooler_output, 0,
+           T.GotOcr2ImageProcessorPil(size={"height": side, "width": side}, max_patches=most),
+           round(1 / config.downsample_ratio))
+
+
+def internvls():
+    sizes = dict(hidden_size=40, num_hidden_layers=3, num_attention_heads=4, intermediate_size=52)
+    texts = llama_like(max_position_embeddings=256)
+    internvl("internvl_sees", T.Qwen2Config(**texts), sizes | dict(image_size=[12, 12], patch_size=[3, 3]), 12, 6,
+             tie_word_embeddings=False)
+    internvl("internvl_sees_all", T.LlamaConfig(**texts), sizes | dict(
+        image_size=17, patch_size=4, use_qk_norm=True, attention_bias=True, norm_type="rms_norm", hidden_act="relu",
+        use_mean_pooling=False, use_mask_token=True, layer_norm_eps=1e-3), 17, 1, downsample_ratio=0.25,
+        projector_hidden_act="relu")
+    internvl("internvl_sees_early", T.Qwen2Config(**texts), sizes | dict(
+        image_size=8, patch_size=3, use_absolute_position_embeddings=False, use_mean_pooling=False), 8, 4,
+        downsample_ratio=1.0, vision_feature_layer=-2)
+
+
 if __name__ == "__main__":
     torch.manual_seed(9)
     llavas()
@@ -166,3 +192,5 @@ if __name__ == "__main__":
     tiled()
     torch.manual_seed(16)
     paligemmas()
+    torch.manual_seed(18)
+    internvls()

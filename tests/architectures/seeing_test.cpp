@@ -30,9 +30,10 @@ fs::path talking(const TemporaryFolder &folder, const std::string &name) {
     const auto options = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
     fs::copy(test::architectures / "models" / name, folder.path(), options);
     const std::string type = json_of(folder.path() / "config.json")["model_type"];
-    fs::copy(seeing / (type == "gemma3"  ? "talking_gemma3"
-                       : type == "llava" ? "talking"
-                                         : "talking_idefics3"),
+    fs::copy(seeing / (type == "gemma3"     ? "talking_gemma3"
+                       : type == "llava"    ? "talking"
+                       : type == "internvl" ? "talking_internvl"
+                                            : "talking_idefics3"),
              folder.path(), options);
     return folder.path();
 }
@@ -72,8 +73,8 @@ void check_seen(const Model &model, Session session, const json &conversations) 
 
 TEST_CASE("seeing: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(seeing / "expected.json");
-    for (const char *name :
-         {"llava", "llava_full", "gemma3_sees", "gemma3_sees_all", "idefics3_sees", "smolvlm_sees"}) {
+    for (const char *name : {"llava", "llava_full", "gemma3_sees", "gemma3_sees_all", "idefics3_sees", "smolvlm_sees",
+                             "internvl_sees", "internvl_sees_all"}) {
         const TemporaryFolder folder, converted;
         const Model model = runtime().load(talking(folder, name));
         for (const Device &device : runtime().devices()) {

@@ -26,7 +26,7 @@ class Base:
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
         self.text_part = "vision_config" in config and self.family not in (
-            "clip", "gemma3", "idefics3", "llava", "paligemma", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "siglip",
+            "clip", "gemma3", "idefics3", "internvl", "llava", "paligemma", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "siglip",
             "smolvlm")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
@@ -73,6 +73,7 @@ class Seeing(Base):
         "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 16, "width": 16}},
         "llava": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 8},
                   "crop_size": {"height": 8, "width": 8}},
+        "internvl": {"image_processor_type": "GotOcr2ImageProcessor", "size": {"height": 8, "width": 8}},
         "paligemma": {"image_processor_type": "SiglipImageProcessor", "size": {"height": 8, "width": 8}}}
     preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl", "qwen3_vl"), {
         "image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "min_pixels": 64, "max_pixels": 1600})
@@ -389,6 +390,13 @@ def seeing_decoders(decoder, gemma, rope):
                 vision_config=dict(model_type="siglip_vision_model", hidden_size=16, intermediate_size=20,
                                    num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4,
                                    vision_use_head=False))
+    yield plain(T.InternVLForConditionalGeneration, T.InternVLConfig, tie_word_embeddings=True, image_token_id=5,
+                downsample_ratio=0.5, vision_feature_layer=-1,
+                text_config={k: v for k, v in decoder.items() if k != "tie_word_embeddings"} | dict(
+                    model_type="qwen2", use_sliding_window=False),
+                vision_config=dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2,
+                                   image_size=[8, 8], patch_size=[2, 2], use_qk_norm=True, attention_bias=True,
+                                   use_mean_pooling=False, layer_norm_eps=1e-5))
     axes = decoder | dict(rope_parameters=rope | {"mrope_section": [1, 1, 1]})
     del axes["tie_word_embeddings"]
     patches = dict(depth=1, patch_size=4, num_heads=2)

@@ -132,6 +132,12 @@ def run(model, family):
                                               return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": seen.pooler_output.reshape(-1)}
+    if family == "internvl":
+        (rows, columns), side = model.config.vision_config.image_size, model.config.vision_config.patch_size[0]
+        pixels = models.patches(BATCH, rows // side * (columns // side), side, round(1 / model.config.downsample_ratio))
+        seen = model.model.get_image_features(pixel_values=pixels, return_dict=True)
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
+                "tokens": seen.pooler_output.reshape(-1)}
     if family == "paligemma":
         vision = model.config.vision_config
         pixels = models.patches(BATCH, (vision.image_size // vision.patch_size) ** 2, vision.patch_size)

@@ -239,6 +239,22 @@ def talking_about_images():
         vision_config={k: v for k, v in clip.items() if k not in ("projection_dim", "vocab_size")} | dict(
             model_type="siglip_vision_model", num_image_tokens=4, projection_dim=24, projector_hidden_act="gelu_fast",
             vision_use_head=False)), dict(rename=published)
+    yield "InternVL3-1B-hf", dict(
+        architectures=["InternVLForConditionalGeneration"], downsample_ratio=0.5, image_seq_length=4, image_token_id=5,
+        model_type="internvl", projector_hidden_act="gelu", torch_dtype="bfloat16", transformers_version="4.52.0.dev0",
+        vision_feature_layer=-1, vision_feature_select_strategy="default",
+        text_config={k: v for k, v in texts.items() if k != "_name_or_path"} | dict(
+            architectures=["Qwen2ForCausalLM"], max_window_layers=1, model_type="qwen2", rope_theta=1000000.0,
+            rope_scaling={"factor": 2.0, "rope_type": "dynamic", "type": "dynamic"}, sliding_window=None,
+            tie_word_embeddings=True, torch_dtype="bfloat16", use_sliding_window=False),
+        vision_config=dict(architectures=["InternVisionModel"], attention_bias=True, attention_dropout=0.0, dropout=0.0,
+                           hidden_act="gelu", hidden_dropout_prob=0.0, hidden_size=16, image_size=[8, 8],
+                           initializer_factor=0.1, initializer_range=1e-10, intermediate_size=20, layer_norm_eps=1e-6,
+                           layer_scale_init_value=0.1, model_type="internvl_vision", norm_type="layer_norm",
+                           num_attention_heads=2, num_channels=3, num_hidden_layers=2, patch_size=[2, 2],
+                           projection_dropout=0.0, torch_dtype="bfloat16", use_absolute_position_embeddings=True,
+                           use_mask_token=False, use_mean_pooling=True, use_qk_norm=False)), dict(
+        rename=lambda name: published(name).replace("vision_tower.vision_model.", "vision_tower."))
     yield "SmolVLM-256M-Instruct", dict(
         architectures=["Idefics3ForConditionalGeneration"], image_token_id=5, model_type="idefics3", scale_factor=2,
         tie_word_embeddings=False, torch_dtype="bfloat16", transformers_version="4.46.0", use_cache=True,

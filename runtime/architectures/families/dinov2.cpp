@@ -1,6 +1,7 @@
 // DINOv2 (Oquab et al., arXiv:2304.07193): a vision transformer with scaled residuals, for images of any size.
 #include "architectures/architecture.hpp"
 #include "architectures/image_graph.hpp"
+#include "architectures/made_modules.hpp"
 #include "architectures/weight_parts.hpp"
 
 #include <array>
@@ -58,23 +59,10 @@ class Dinov2 {
         const std::string out = name + ".attention.output.dense";
         const Tensor attended = images_.attended(config_, name + ".attention.attention",
                                                  graph_.layer_norm(name + ".norm1", x, {.eps = eps_}));
-        scale(out, name + ".layer_scale1.lambda1", graph_.channels(attended));
+        scale_residual(draft_, graph_, out, name + ".layer_scale1.lambda1", width_, graph_.channels(attended));
         const Tensor added = graph_.linear(
             out, attended, {.residual = x, .weight = out + ".scaled.weight", .bias = out + ".scaled.bias"});
         return feed_forward(name, graph_.layer_norm(name + ".norm2", added, {.eps = eps_}), added);
-    }
-
-    // The factors of a residual are those of the rows of the matrix before it.
-    void scale(const std::string &module, const std::string &factors, int64_t inputs) {
-        graph_.require(factors, {width_});
-        graph_.require(module + ".weight", {width_, inputs});
-        graph_.require(module + ".bias", {width_});
-        for (const char *port : {".weight", ".bias"}) {
-            draft_.weights.add(module + ".scaled" + port,
-                               rows_scaled(draft_.weights.at(module + port), draft_.weights.at(factors)));
-            draft_.unused.insert(module + port);
-        }
-        draft_.unused.insert(factors);
     }
 
     Tensor feed_forward(const std::string &name, const Tensor &x, const Tensor &residual) {
@@ -82,7 +70,7 @@ class Dinov2 {
         const auto whole = static_cast<int64_t>(static_cast<double>(width_) * config_.real("mlp_ratio"));
         const int64_t hidden = gated ? (whole * 2 / 3 + 7) / 8 * 8 : whole;
         const std::string down = name + (gated ? ".mlp.weights_out" : ".mlp.fc2"), in = name + ".mlp.weights_in";
-        scale(down, name + ".layer_scale2.lambda1", hidden);
+        scale_residual(draft_, graph_, down, name + ".layer_scale2.lambda1", width_, hidden);
         GraphWriter::FeedForward options{
             .hidden = hidden, .activation = "silu", .up = "fc1", .down = "fc2.scaled", .residual = residual};
         if (!gated) options.activation = config_.activation("hidden_act");

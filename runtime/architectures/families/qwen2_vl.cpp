@@ -5,6 +5,7 @@
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_modules.hpp"
 #include "architectures/rotary.hpp"
+#include "architectures/squares.hpp"
 #include "architectures/vision_tower.hpp"
 #include "architectures/weight_parts.hpp"
 
@@ -284,42 +285,24 @@ class QwenTower {
         const std::string merger = prefix + name + ".", first = merger + release_.first, kernel = first + ".kernel";
         const int64_t squared = merge_ * merge_, wide = squared * width_;
         require_merger(name, normed_together);
-        // A file has the channels of one row after the other; here each channel of all rows comes first.
-        const model::Weight by_channel =
-            transposed_stack(draft_.weights.at(first + ".weight").shaped({wide, squared, width_}), 0, 1);
+        const model::Weight matrix = side_by_side(draft_.weights.at(first + ".weight"), squared);
         draft_.unused.insert(first + ".weight");
         Tensor mixed;
         if (normed_together) {
-            draft_.weights.add(kernel, by_channel.shaped({wide, wide}));
-            mixed = graph_.activated("gelu", graph_.linear(first, norm_of_squares(merger + release_.norm, x),
-                                                           {.outputs = wide, .weight = kernel}));
+            draft_.weights.add(kernel, matrix);
+            const std::string module = merger + release_.norm;
+            const Tensor rows = rows_side_by_side(draft_, graph_, module + ".rows", x, squared);
+            mixed = graph_.linear(first, norm_side_by_side(draft_, graph_, module, rows, squared, eps),
+                                  {.outputs = wide, .weight = kernel});
+            mixed = graph_.activated("gelu", mixed);
         } else { // a convolution whose steps are as wide as it is
-            draft_.weights.add(kernel, by_channel);
+            draft_.weights.add(kernel, matrix.shaped({wide, width_, squared}));
             mixed = graph_.layer(first, "conv1d", {{"x", norm(merger + release_.norm, x)}},
                                  {{"stride", squared}, {"activation", "gelu"}},
                                  {{"weight", kernel}, {"bias", first + ".bias"}});
             graph_.set_channels(mixed, wide);
         }
         return graph_.linear(merger + release_.last, mixed, {.outputs = outputs_});
-    }
-
-    // Of all channels of a square, which a convolution of each channel by itself brings side by side.
-    [[nodiscard]] Tensor norm_of_squares(const std::string &module, const Tensor &x) const {
-        const int64_t squared = merge_ * merge_, wide = squared * width_;
-        const std::string together = module + ".squares";
-        lamina::Tensor ones(TensorType{DType::f32, {wide, 1, squared}});
-        for (int64_t i = 0; i < wide; ++i) ones.f32()[static_cast<size_t>(i * squared + i % squared)] = 1;
-        draft_.weights.add(together + ".weight", model::Weight::of(std::move(ones)));
-        for (const char *port : {".weight", ".bias"}) {
-            const model::Weight &given = draft_.weights.at(module + port);
-            draft_.weights.add(module + ".by_channel" + port,
-                               transposed_stack(given.shaped({1, squared, width_}), 0, 1).shaped({wide}));
-            draft_.unused.insert(module + port);
-        }
-        const Tensor squares =
-            graph_.layer(together, "grouped_conv1d", {{"x", x}}, {{"groups", width_}, {"stride", squared}});
-        graph_.set_channels(squares, wide);
-        return graph_.layer_norm(module, squares, {.eps = eps, .module = module + ".by_channel"});
     }
 
     // Also of one that nothing takes.

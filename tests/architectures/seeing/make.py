@@ -27,6 +27,7 @@ TEMPLATE = (
     "{% if part.type == 'image' %}<image> {% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}{{ ' ' }}"
     "{% endfor %}{% if add_generation_prompt %}w41{% endif %}")
 
+INTERNVL_TEMPLATE = TEMPLATE.replace("<image>", "<IMG_CONTEXT>")
 GEMMA3_TEMPLATE = TEMPLATE.replace("<image>", "<start_of_image>")
 
 # As published for Idefics3 and SmolVLM, it knows parts alone.
@@ -96,6 +97,24 @@ def idefics3(config, images, tokenizer):
                                image_seq_len=(vision.image_size // vision.patch_size // config.scale_factor) ** 2)
 
 
+class InternVL:
+    """As InternVLProcessor does it, which needs a processor of videos, too."""
+
+    def __init__(self, config, images, tokenizer):
+        patches = config.vision_config.image_size[0] // config.vision_config.patch_size[0]
+        self.images, self.tokenizer = images, tokenizer
+        self.tokens = "<IMG_CONTEXT>" * int((patches * config.downsample_ratio) ** 2)
+
+    def apply_chat_template(self, messages, **options):
+        return self.tokenizer.apply_chat_template(messages, chat_template=INTERNVL_TEMPLATE, tokenize=False, **options)
+
+    def __call__(self, text, images, **options):
+        seen = self.images(images, crop_to_patches=True, return_tensors="pt") if images else {}
+        for count in seen.pop("num_patches", []):
+            text = text.replace("<IMG_CONTEXT> ", f"<img>{self.tokens * int(count)}</img>", 1)
+        return self.tokenizer(text, **options) | seen
+
+
 def in_parts(message):
     content = message["content"]
     return message | {"content": [{"type": "text", "text": content}] if isinstance(content, str) else content}
@@ -145,16 +164,29 @@ def continued(name, tokenizer):
     return out
 
 
+SIZES = [(1, 1), (1, 1000), (1000, 1), (37, 23), (23, 37), (512, 512), (513, 512), (640, 480), (1023, 767), (2048, 2048),
+         (4096, 3), (5000, 4999), (331, 1999), (100, 99), (99, 100), (3000, 1125)]
+
+
 def grids_of_tiles():
     """Rows and columns of tiles of images of many sizes."""
-    sizes = [(1, 1), (1, 1000), (1000, 1), (37, 23), (23, 37), (512, 512), (513, 512), (640, 480), (1023, 767), (2048, 2048),
-             (4096, 3), (5000, 4999), (331, 1999), (100, 99), (99, 100), (3000, 1125)]
     out = []
     for longest, side in ((2048, 512), (1456, 364), (1000, 300), (36, 12), (10, 12)):
         processor = T.Idefics3ImageProcessorPil(size={"longest_edge": longest}, max_image_size={"longest_edge": side})
-        for width, height in sizes:
+        for width, height in SIZES:
             found = processor(Image.new("RGB", (width, height)), return_row_col_info=True, do_pad=False)
             out.append([longest, side, width, height, found["rows"][0][0], found["cols"][0][0]])
+    return out
+
+
+def grids_by_shape():
+    """The same of images that become a grid in their shape: [fewest, most, side, width, height, rows, columns]."""
+    from transformers.models.got_ocr2.image_processing_pil_got_ocr2 import get_optimal_tiled_canvas
+    out = []
+    for fewest, most in ((1, 12), (1, 1), (2, 6), (3, 3), (1, 40)):
+        for width, height in SIZES + [(448, 448), (900, 450), (897, 448), (450, 900), (300, 150), (1200, 300)]:
+            columns, rows = get_optimal_tiled_canvas((height, width), (448, 448), fewest, most)
+            out.append([fewest, most, 448, width, height, *((rows, columns) if rows * columns > 1 else (0, 0))])
     return out
 
 
@@ -169,8 +201,14 @@ if __name__ == "__main__":
     tiles = {20 + 3 * row + column: f"<row_{row + 1}_col_{column + 1}>" for row in range(3) for column in range(3)}
     words = write_talking("talking_idefics3", special, IDEFICS3_TEMPLATE, tiles | {29: "<global-img>", 48: "\n", 49: "\n\n"})
     expected |= {name: answers(name, words, idefics3) for name in ("idefics3_sees", "smolvlm_sees")}
+    named = dict(context_image_token="<IMG_CONTEXT>", start_image_token="<img>", end_image_token="</img>",
+                 video_token="<video>")
+    words = write_talking("talking_internvl", {**dict(zip(range(IMAGE, 53), named.values())), 49: "<video>"},
+                          INTERNVL_TEMPLATE, **named)
+    expected |= {name: answers(name, words, InternVL) for name in ("internvl_sees", "internvl_sees_all")}
     words = write_talking("talking_paligemma", {1: "<bos>", IMAGE: "<image>", 49: "\n"}, None, image_token="<image>")
     prompts = {name: continued(name, words) for name in ("paligemma_sees", "paligemma2_sees")}
     (here / "prompts.json").write_text(json.dumps(prompts, indent=1) + "\n")
+    (here / "grids.json").write_text("[" + ",\n ".join(map(json.dumps, grids_by_shape())) + "]\n")
     (here / "tiles.json").write_text("[" + ",\n ".join(map(json.dumps, grids_of_tiles())) + "]\n")
     (here / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
