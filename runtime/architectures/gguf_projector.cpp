@@ -153,11 +153,13 @@ class Translation {
 };
 
 void refuse_unused(const Draft &draft, const model::Weights &weights) {
-    for (const auto &[name, weight] : weights.entries())
+    for (const auto &entry : weights.entries()) {
+        const std::string &name = entry.first;
         if (!draft.unused.contains(name) &&
             std::ranges::none_of(draft.graphs, [&](const auto &graph) { return graph.second.names(name); }))
             throw Error(ErrorCode::input,
                         weights.file().string() + ": no layer of the model uses the tensor " + in_quotes(name));
+    }
 }
 
 } // namespace
