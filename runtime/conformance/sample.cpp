@@ -11,7 +11,8 @@ namespace lamina::conformance {
 namespace {
 
 constexpr int64_t few_entries = 16; // of an axis: a row of each is compared
-constexpr int64_t least_rows = 4, most_rows = 256;
+constexpr int64_t least_rows = 8, most_rows = 256;
+constexpr size_t least_runs = 4;
 
 using abi::rows_of;
 
@@ -71,7 +72,7 @@ std::vector<std::vector<int64_t>> sample_of_runs(const abi::LayerCall &call, siz
     Random random(1, call.layer().id());
     // Few runs and many of their rows, because each run has a cost of its own.
     const size_t rows = static_cast<size_t>(std::max<int64_t>(1, call.rows()));
-    const size_t some = std::min(runs, std::max<size_t>(static_cast<size_t>(least_rows), count / rows));
+    const size_t some = std::min(runs, std::max(least_runs, count / rows));
     std::vector<std::vector<int64_t>> out(runs);
     for (const int64_t run : sample_of({static_cast<int64_t>(runs), 1}, some, random))
         out[static_cast<size_t>(run)] = sample_of(call, (count + some - 1) / some);

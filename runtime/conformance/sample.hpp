@@ -15,7 +15,7 @@ namespace lamina::conformance {
 // by run. Most runs have none, because each that has some takes its time: the first and the last, and others between.
 [[nodiscard]] std::vector<std::vector<int64_t>> sample_of_runs(const abi::LayerCall &call, size_t runs, size_t count);
 
-// How many rows the reference computes with so much work: from 4 to 256.
+// How many rows the reference computes with so much work: from 8 to 256.
 [[nodiscard]] int64_t affordable_rows(const abi::LayerCall &call, double most_work);
 
 // These rows of a tensor.
