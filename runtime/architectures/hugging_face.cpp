@@ -6,6 +6,7 @@
 #include "architectures/file_names.hpp"
 #include "architectures/quantization.hpp"
 #include "architectures/sentence_modules.hpp"
+#include "architectures/sentencepiece_parts.hpp"
 #include "architectures/text_settings.hpp"
 #include "model/weights_folder.hpp"
 
@@ -96,6 +97,8 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     draft.untied.expect_taken(weights);
     if (description != nullptr) model->notes.push_back("its layers are as " + found->file.string() + " describes them");
     model->adapted = !adapters.empty();
+    if (const std::string why = draft.texts ? "" : why_not_read(folder); !why.empty())
+        model->notes.push_back("without texts: " + why);
     for (const std::string &note : {quantization.note(), merged.note})
         if (!note.empty()) model->notes.push_back(note);
     return model;

@@ -334,12 +334,15 @@ const Class *class_of(const TokenizerSettings &options, const std::string &model
     return found == tokenizer_classes.end() ? nullptr : &*found;
 }
 
+bool has_pieces(const fs::path &folder) {
+    return std::ranges::any_of(tokenizer_classes, [&](const Class &each) { return has_file(folder / each.file); });
+}
+
 } // namespace
 
 std::optional<TokenizerParts> sentencepiece_parts(const fs::path &folder, const TokenizerSettings &options,
                                                   const std::string &model_type) {
-    if (std::ranges::none_of(tokenizer_classes, [&](const Class &each) { return has_file(folder / each.file); }))
-        return std::nullopt;
+    if (!has_pieces(folder)) return std::nullopt;
     const Class *its_class = class_of(options, model_type);
     if (its_class == nullptr) return std::nullopt;
     const fs::path path = folder / its_class->file;
@@ -351,6 +354,14 @@ std::optional<TokenizerParts> sentencepiece_parts(const fs::path &folder, const 
         if (std::string_view(e.what()).starts_with(folder.string())) throw;
         throw Error(e.code(), path.string() + ": " + e.what());
     }
+}
+
+std::string why_not_read(const fs::path &folder) {
+    if (!has_pieces(folder)) return "";
+    const std::string name = TokenizerSettings(folder)->text("tokenizer_class", "");
+    return (name.empty() ? "no \"tokenizer_class\" in tokenizer_config.json names the class of its SentencePiece model"
+                         : in_quotes(name) + " is not supported for a SentencePiece model") +
+           "; supported: DebertaV2Tokenizer, GemmaTokenizer, LlamaTokenizer, T5Tokenizer and XLMRobertaTokenizer";
 }
 
 } // namespace lamina::architectures

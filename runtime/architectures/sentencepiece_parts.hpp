@@ -15,4 +15,7 @@ namespace lamina::architectures {
                                                                 const TokenizerSettings &options,
                                                                 const std::string &model_type);
 
+// Why the folder's SentencePiece model is not read; empty: there is none.
+[[nodiscard]] std::string why_not_read(const std::filesystem::path &folder);
+
 } // namespace lamina::architectures

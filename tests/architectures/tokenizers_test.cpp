@@ -92,7 +92,10 @@ TEST_CASE("tokenizers: a model with a tokenizer.model takes texts, and after con
     convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");
     CHECK(tokenize(test::runtime().load(folder.path() / "converted"), {"the fox"}).ids == std::vector<Ids>{ids});
     model.write("tokenizer_config.json", R"({"tokenizer_class": "CamembertTokenizer"})");
-    CHECK_FALSE(inspect(test::runtime().load(model.path())).generation); // it takes token ids
+    const auto without = inspect(test::runtime().load(model.path()));
+    CHECK_FALSE(without.generation);
+    REQUIRE(without.notes.size() == 1);
+    CHECK_THAT(without.notes.front(), contains("without texts: 'CamembertTokenizer' is not supported for a Sentence"));
     model.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})");
     fs::resize_file(tokenizer, 1000);
     CHECK_THAT(refusal(), contains("tokenizer.model: not a SentencePiece model, or cut short"));
