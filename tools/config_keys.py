@@ -38,12 +38,12 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
                "ernie4_5", "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text",
                "glm", "glm4", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
-               "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2", "llama", "llava", "m2m_100",
-               "mamba2", "marian", "mbart", "mistral", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h",
-               "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl",
-               "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision",
-               "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next",
-               "qwen3_vl", "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip", "siglip_text_model",
+               "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2",
+               "llama", "llava", "m2m_100", "mamba2", "marian", "mbart", "mistral", "mixtral", "modernbert", "mpnet", "mpt",
+               "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3",
+               "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text",
+               "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe",
+               "qwen3_next", "qwen3_vl", "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip", "siglip_text_model",
                "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2", "t5", "vit",
                "wav2vec2", "whisper", "xlm-roberta"]
 
@@ -66,7 +66,8 @@ NO_EFFECT = {
         "encoder_layerdrop", "feat_proj_dropout", "feat_quantizer_dropout", "final_dropout", "gradient_checkpointing",
         "hidden_dropout", "hidden_dropout_prob", "layerdrop", "mask_feature_length", "mask_feature_min_masks",
         "mask_feature_prob", "mask_time_length", "mask_time_min_masks", "mask_time_prob", "mlp_dropout",
-        "output_router_logits", "pooler_dropout", "projection_dropout", "qa_dropout", "resid_dropout", "resid_pdrop", "residual_dropout",
+        "output_router_logits", "pooler_dropout", "projection_dropout", "qa_dropout", "resid_dropout", "resid_pdrop",
+        "residual_dropout",
         "router_aux_loss_coef", "router_jitter_noise", "seq_classif_dropout", "sparse_pred_ignore_index",
         "sparse_prediction", "summary_first_dropout"],
     "first values of weights, which a file replaces": [

@@ -46,6 +46,7 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
     std::string name = config.text(key, "");
     for (const char *end : {"ImageProcessor", "FeatureExtractor"})
         if (const size_t at = name.find(end); at != std::string::npos) name.resize(at);
+    if (name == "Qwen2_5_VL") name = "Qwen2VL"; // an older name
     if (name.empty())
         name = model_type == "vit"        ? "ViT"
                : model_type == "deit"     ? "DeiT"
@@ -142,7 +143,7 @@ void add_multiples(const Config &config, const Processor &processor, Json &out, 
 // Adds "tiles", and the "resize" that gives one its size, which is returned (transformers,
 // image_processing_idefics3.py).
 Sides add_tiles(const Config &config, const Processor &processor, Json &out) {
-    for (const char *key : {"do_image_splitting", "do_resize"}) config.expect(key, true);
+    config.expect("do_resize", true);
     const auto edge = [&](const char *key, int64_t otherwise) {
         const auto value = config.find(key);
         if (!value) return otherwise;
@@ -151,6 +152,7 @@ Sides add_tiles(const Config &config, const Processor &processor, Json &out) {
     };
     const int64_t side = edge("max_image_size", processor.crop);
     out["tiles"] = Json{{"longest_edge", edge("size", processor.size)}};
+    if (!config.flag("do_image_splitting", true)) out["tiles"]["split"] = false;
     out["resize"] = Json{{"height", side}, {"width", side}, {"filter", filter_of(config, processor)}};
     config.ignore({"do_pad", "return_row_col_info", "video_sampling"}); // of batches, of the processor, and of videos
     return {side, side};
@@ -214,11 +216,9 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
         out["deviation"] = colours(config, "image_std", processor.deviation);
     }
     if (!tiled) config.expect("do_pad", false);
-    if (processor.name == "Gemma3") { // pieces of an image beside the whole
-        config.expect("do_pan_and_scan", false);
-        config.ignore(
-            {"pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size", "pan_and_scan_min_ratio_to_activate"});
-    }
+    if (processor.name == "Gemma3") // of pieces of an image, which its processor does not make, whatever the file says
+        config.ignore({"do_pan_and_scan", "pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size",
+                       "pan_and_scan_min_ratio_to_activate"});
     // Images are always of three colours; the others are about calls of the processor, and classes that are made of it.
     config.ignore({"crop_pct", "data_format", "default_to_square", "device", "disable_grouping", "do_convert_rgb",
                    "image_seq_length", "input_data_format", "pad_size", "processor_class", "return_tensors"});

@@ -80,28 +80,31 @@ Image cut_out(const Image &image, int64_t top, int64_t left, int64_t side) {
 
 TileGrid grid_of(const Image &image, const Tiling &tiling) {
     if (tiling.most != 0) return nearest_grid(image, tiling);
-    return grid_of(last_size(first_size(image, tiling), tiling.side), tiling.side);
+    return tiling.split ? grid_of(last_size(first_size(image, tiling), tiling.side), tiling.side) : TileGrid();
 }
 
 int64_t most_tiles(const Tiling &tiling) {
     if (tiling.most != 0) return tiling.most == 1 ? 1 : tiling.most + 1;
     const int64_t along = round_up(tiling.longest, tiling.side) / tiling.side;
-    return along == 1 ? 1 : along * along + 1;
+    return along == 1 || !tiling.split ? 1 : along * along + 1;
 }
 
 std::vector<Image> tiles_of(const Image &image, const Tiling &tiling) {
     const TileGrid grid = grid_of(image, tiling);
-    const Sides size{grid.rows * tiling.side, grid.columns * tiling.side}, first = first_size(image, tiling);
-    // Of the second way, the whole is not made of the tiles, and gets its size later.
-    const Image all = tiling.most == 0
-                          ? whole(whole(image, first, tiling.filter), last_size(first, tiling.side), tiling.filter)
-                      : grid.rows == 0 ? image
-                                       : whole(image, size, tiling.filter);
+    const int64_t side = tiling.side;
+    Image all = image; // as the whole is made of it
+    if (tiling.most == 0) {
+        const Sides first = first_size(image, tiling);
+        all = whole(all, first, tiling.filter);
+        if (tiling.split) all = whole(all, last_size(first, side), tiling.filter);
+    }
+    const bool by_shape = tiling.most != 0 && grid.rows != 0;
+    const Image tiled = by_shape ? whole(image, {grid.rows * side, grid.columns * side}, tiling.filter) : all;
     std::vector<Image> out;
     for (int64_t row = 0; row < grid.rows; ++row)
         for (int64_t column = 0; column < grid.columns; ++column)
-            out.push_back(cut_out(all, row * tiling.side, column * tiling.side, tiling.side));
-    out.push_back(whole(tiling.most == 0 ? all : image, {tiling.side, tiling.side}, tiling.filter));
+            out.push_back(cut_out(tiled, row * side, column * side, side));
+    out.push_back(whole(all, {side, side}, tiling.filter));
     return out;
 }
 

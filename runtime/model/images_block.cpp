@@ -98,7 +98,7 @@ Matching matching_at(JsonView value, const Model &model) {
 // Of images of this size.
 image::Tiling tiles_at(JsonView value, const Images &images) {
     constexpr int64_t longest = 4096;
-    value.allow_keys({"longest_edge", "fewest", "most"});
+    value.allow_keys({"longest_edge", "split", "fewest", "most"});
     const image::Steps &steps = images.steps;
     if (!images.place || steps.height == 0 || steps.height != steps.width || !steps.resize)
         value.fail(
@@ -106,12 +106,14 @@ image::Tiling tiles_at(JsonView value, const Images &images) {
     constexpr int64_t most = 1024; // so that a bad file cannot exhaust memory
     image::Tiling out{.side = steps.height, .filter = steps.resize->filter};
     if (value.has("most")) {
-        if (value.has("longest_edge")) value.at("longest_edge").fail("cannot be given beside \"most\"");
+        for (const char *key : {"longest_edge", "split"})
+            if (value.has(key)) value.at(key).fail("cannot be given beside \"most\"");
         out.most = value.at("most").integer(1, most - 1);
         out.fewest = value.at("fewest").integer(1, out.most);
     } else {
         if (value.has("fewest")) value.at("fewest").fail("\"most\" and \"fewest\" need each other");
         out.longest = value.at("longest_edge").integer(1, longest);
+        if (value.has("split")) out.split = value.at("split").boolean();
     }
     if (image::most_tiles(out) > most)
         value.fail("an image may have " + std::to_string(image::most_tiles(out)) + " tiles; expected at most " +

@@ -2,8 +2,6 @@
 #include "catch.hpp"
 #include "folders.hpp"
 
-#include "image/tiles.hpp"
-
 #include <lamina/batch.hpp>
 #include <lamina/convert.hpp>
 #include <lamina/image.hpp>
@@ -258,56 +256,6 @@ TEST_CASE("seeing: a prompt that joins a text leaves its caches alone, wherever 
         CHECK_THAT(found[of_prompt].log_probability, matchers::within_abs(prompt_alone, 1e-4));
         CHECK_THAT(found[of_text].log_probability, matchers::within_abs(text_alone, 1e-4));
     }
-}
-
-// tiles.json has the longest side, that of a tile, width and height of an image, and rows and columns of its tiles.
-TEST_CASE("seeing: large images have the tiles that transformers cuts out") {
-    for (const json &each : json_of(seeing / "tiles.json")) {
-        INFO(each.dump());
-        const image::Tiling tiling{.longest = each[0], .side = each[1]};
-        const image::TileGrid grid = image::grid_of(Image{each[2], each[3], {}}, tiling);
-        CHECK(grid.rows == each[4].get<int64_t>());
-        CHECK(grid.columns == each[5].get<int64_t>());
-        CHECK(grid.tiles() <= image::most_tiles(tiling));
-    }
-    const image::Tiling tiling{.longest = 30, .side = 10};
-    const std::vector<Image> tiles = image::tiles_of(read_image(image_files / "photo.png"), tiling);
-    CHECK(tiles.size() == 7); // 30 x 19 pixels, then 30 x 20
-    for (const Image &tile : tiles) CHECK((tile.width == 10 && tile.height == 10 && tile.pixels.size() == 300));
-}
-
-TEST_CASE("seeing: a preprocessor says what tiles are, or is refused") {
-    const TemporaryFolder folder, converted;
-    const fs::path file = talking(folder, "idefics3_sees") / "preprocessor_config.json", saved = converted.path() / "m";
-    const json good = json_of(file);
-    const auto refused = [&](const std::function<void(json &)> &change) {
-        json changed = good;
-        change(changed);
-        std::ofstream(file) << changed.dump();
-        return message_of([&] { (void)runtime().load(folder.path()); });
-    };
-    CHECK_THAT(refused([](json &p) { p["do_image_splitting"] = false; }), contains("/do_image_splitting"));
-    CHECK_THAT(refused([](json &p) { p["size"] = {{"height", 8}, {"width", 8}}; }), contains("/size"));
-    CHECK_THAT(refused([](json &p) { p["size"]["longest_edge"] = 5000; }), contains("longest_edge"));
-    CHECK_THAT(refused([](json &p) { p["size"]["longest_edge"] = 384; }),
-               contains("an image may have 1025 tiles; expected at most 1024"));
-    CHECK_THAT(refused([](json &p) { p["max_image_size"]["longest_edge"] = 24; }), contains("/image_size"));
-    CHECK(refused([](json &) {}).empty());
-    // In a model folder.
-    convert(runtime(), folder.path(), {}).model.save(saved);
-    const json model = json_of(saved / "model.json");
-    CHECK(model["images"]["tiles"] == json{{"longest_edge", 36}});
-    const auto refused_model = [&](const std::function<void(json &)> &change) {
-        json changed = model;
-        change(changed["images"]);
-        std::ofstream(saved / "model.json") << changed.dump();
-        return message_of([&] { (void)runtime().load(saved); });
-    };
-    CHECK_THAT(refused_model([](json &i) { i.erase("tiles"); }), contains("need each other"));
-    CHECK_THAT(refused_model([](json &i) { i["place"].erase("tile"); }), contains("need each other"));
-    CHECK_THAT(refused_model([](json &i) { i["place"]["tile"] = ""; }), contains("/images/place/tile"));
-    CHECK_THAT(refused_model([](json &i) { i.erase("resize"); }), contains("/images/tiles: only images in prompts"));
-    CHECK(refused_model([](json &) {}).empty());
 }
 
 TEST_CASE("seeing: of an image whose tokens see each other, a prompt has all") {

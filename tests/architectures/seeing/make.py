@@ -5,8 +5,8 @@
 
 talking/ has a tokenizer and a chat template, talking_gemma3/ and talking_idefics3/ those of others, talking_paligemma/ a
 tokenizer alone; expected.json has, for each model, conversations, their prompts as text and as token ids, and the ids of
-greedy answers. prompts.json has the same for prompts of models that do not talk. Images are those of
-images/files.
+greedy answers. whole.json has the same where images are seen as a whole, without tiles, and prompts.json for prompts of
+models that do not talk. Images are those of images/files.
 """
 
 import json
@@ -120,9 +120,11 @@ def in_parts(message):
     return message | {"content": [{"type": "text", "text": content}] if isinstance(content, str) else content}
 
 
-def answers(name, tokenizer, processor_of):
+def answers(name, tokenizer, processor_of, **settings):
+    """`settings`: of its preprocessor."""
     model = T.AutoModelForImageTextToText.from_pretrained(here.parent / "models" / name, dtype=torch.float32).eval()
-    processor = processor_of(model.config, T.AutoImageProcessor.from_pretrained(here.parent / "models" / name), tokenizer)
+    images = T.AutoImageProcessor.from_pretrained(here.parent / "models" / name, **settings)
+    processor = processor_of(model.config, images, tokenizer)
     out = []
     for each in CONVERSATIONS:
         images = [ImageOps.exif_transpose(Image.open(files / file)).convert("RGB") for file in each["images"]]
@@ -201,6 +203,8 @@ if __name__ == "__main__":
     tiles = {20 + 3 * row + column: f"<row_{row + 1}_col_{column + 1}>" for row in range(3) for column in range(3)}
     words = write_talking("talking_idefics3", special, IDEFICS3_TEMPLATE, tiles | {29: "<global-img>", 48: "\n", 49: "\n\n"})
     expected |= {name: answers(name, words, idefics3) for name in ("idefics3_sees", "smolvlm_sees")}
+    whole = {name: answers(name, words, idefics3, do_image_splitting=False) for name in ("idefics3_sees", "smolvlm_sees")}
+    (here / "whole.json").write_text(json.dumps(whole, indent=1) + "\n")
     named = dict(context_image_token="<IMG_CONTEXT>", start_image_token="<img>", end_image_token="</img>",
                  video_token="<video>")
     words = write_talking("talking_internvl", {**dict(zip(range(IMAGE, 53), named.values())), 49: "<video>"},
