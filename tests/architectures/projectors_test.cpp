@@ -275,6 +275,31 @@ TEST_CASE("projectors: a vocabulary has the token that images have in prompts") 
                contains("model.gguf: its vocabulary has no token '<image>', which prompts need for images"));
 }
 
+TEST_CASE("projectors: a token that no text has stands for images where a vocabulary of Gemma 3 lacks theirs") {
+    const auto in_file = [](const std::string &text) { // after its length
+        const uint64_t size = text.size();
+        return std::string(reinterpret_cast<const char *>(&size), sizeof size) + text;
+    };
+    const TemporaryFolder folder;
+    const fs::path model = folder.path() / "model.gguf";
+    std::string bytes = bytes_of(pair_of("gemma3") / "model.gguf");
+    const std::string theirs = in_file("<image_soft_token>"), other = in_file("<unused0>"), comment = "{#     #}";
+    REQUIRE(bytes.find(theirs) != std::string::npos);
+    bytes.replace(bytes.find(theirs), theirs.size(), other);
+    // The template becomes as much longer, so that tensors stay where they are.
+    const std::string key = "tokenizer.chat_template";
+    const size_t at = bytes.find(key) + key.size() + sizeof(uint32_t);
+    uint64_t size = 0;
+    std::memcpy(&size, bytes.data() + at, sizeof size);
+    bytes.insert(at + sizeof size + size, comment);
+    size += comment.size();
+    std::memcpy(bytes.data() + at, &size, sizeof size);
+    std::ofstream(model, std::ios::binary) << bytes;
+    const Model found = runtime().load(model, {.adapters = {}, .mmproj = pair_of("gemma3") / "mmproj.gguf"});
+    check_answers(found, runtime().session(found, runtime().device("cpu")),
+                  json_of(test::architectures / "seeing" / "projectors.json")["gguf_gemma3_sees"]);
+}
+
 TEST_CASE("projectors: the page about models lists exactly the kinds that are read") {
     std::set<std::string> listed, read;
     std::ifstream page(fs::path(LAMINA_SOURCE_DIR) / "docs" / "models.md");
