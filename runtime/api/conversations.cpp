@@ -93,7 +93,9 @@ std::string chat_prompt(const Model &model, const std::vector<ChatMessage> &mess
     ChatOptions options;
     options.bos_token = content.chat->bos, options.eos_token = content.chat->eos;
     options.variables = variables;
-    return detail::Access::chat_template(model).render(messages, options);
+    const auto tools = variables.find("tools");
+    return detail::Access::chat_template(model, tools != variables.end() && tools->second != "null")
+        .render(messages, options);
 }
 
 namespace {

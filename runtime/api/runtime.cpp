@@ -149,17 +149,21 @@ DType cache_named(std::string_view name) {
 
 namespace detail {
 
-const ChatTemplate &ModelState::chat_template() const {
-    std::call_once(is_read_, [&] {
-        chat_template_ = ChatTemplate::parse(model->chat->text, model->folder.string() + ": chat template");
+const ChatTemplate &ModelState::chat_template(bool tools) const {
+    const bool own = tools && !model->chat->tools_text.empty();
+    Read &read = read_.at(own ? 1 : 0);
+    std::call_once(read.once, [&] {
+        read.chat_template =
+            ChatTemplate::parse(own ? model->chat->tools_text : model->chat->text,
+                                model->folder.string() + (own ? ": chat template for tools" : ": chat template"));
     });
-    return *chat_template_;
+    return *read.chat_template;
 }
 
 const std::shared_ptr<RuntimeState> &Access::state(const Runtime &r) { return r.state_; }
 const std::shared_ptr<const model::Model> &Access::model(const Model &m) { return m.state_->model; }
 const std::shared_ptr<const abi::Registry> &Access::plugins(const Model &m) { return m.state_->plugins; }
-const ChatTemplate &Access::chat_template(const Model &m) { return m.state_->chat_template(); }
+const ChatTemplate &Access::chat_template(const Model &m, bool tools) { return m.state_->chat_template(tools); }
 SessionState &Access::state(Session &s) { return *s.state_; }
 Model Access::checked(std::shared_ptr<model::Model> content, std::shared_ptr<const abi::Registry> plugins) {
     api::check_model(*content, *plugins);

@@ -165,6 +165,7 @@ std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_ty
     if (draft.texts && draft.texts->chat) {
         const model::Chat &chat = *draft.texts->chat;
         json["chat"] = Json{{"template", chat.text}, {"bos", chat.bos}, {"eos", chat.eos}};
+        if (!chat.tools_text.empty()) json["chat"]["tools_template"] = chat.tools_text;
     }
     const model::TextFiles files{{},
                                  [&](const std::string &) { return *draft.texts->tokenizer; },

@@ -94,36 +94,46 @@ std::string mask_of(const fs::path &folder, const Tokenizer &tokenizer) {
     return "";
 }
 
-// A template, or a list of named ones, of which "default" is for conversations.
-std::string template_of(JsonView value) {
-    if (value.is_string()) return std::string(value.string());
-    for (const JsonView each : value.items())
-        if (each.at("name").string() == "default") return std::string(each.at("template").string());
-    return "";
+// A template for all conversations, and another for those with tools; empty: there is none.
+struct Templates {
+    std::string all, tools;
+};
+
+// One, or a list of named ones.
+Templates templates_of(JsonView value) {
+    if (value.is_string()) return {std::string(value.string()), ""};
+    Templates out;
+    for (const JsonView each : value.items()) {
+        if (each.at("name").string() == "default") out.all = each.at("template").string();
+        if (each.at("name").string() == "tool_use") out.tools = each.at("template").string();
+    }
+    return out;
 }
 
-// "chat_template" of a JSON file; empty: there is none.
-std::string template_in(const fs::path &file) {
-    if (!has_file(file)) return "";
+// "chat_template" of a JSON file.
+Templates templates_in(const fs::path &file) {
+    if (!has_file(file)) return {};
     const JsonText document(text_of(file), file.string());
     const auto value = Config(document.root()).find("chat_template");
-    return value ? template_of(*value) : "";
+    return value ? templates_of(*value) : Templates();
 }
 
-// The template that transformers takes. That of the processor of a model that sees comes before the tokenizer's
-// (processing_utils.py, get_processor_dict()); other models have none, whatever is in chat_template.json.
-std::string chat_template_of(const fs::path &folder) {
+// Those that transformers takes. The processor's of a model that sees come before the tokenizer's (processing_utils.py,
+// get_processor_dict()); other models have none, whatever is in chat_template.json.
+Templates chat_templates_of(const fs::path &folder) {
     if (has_file(folder / "preprocessor_config.json") || has_file(folder / "processor_config.json"))
         for (const char *name : {"processor_config.json", "chat_template.json"})
-            if (std::string text = template_in(folder / name); !text.empty()) return text;
-    if (const fs::path file = folder / "chat_template.jinja"; has_file(file)) return text_of(file);
-    return template_in(folder / "tokenizer_config.json");
+            if (Templates found = templates_in(folder / name); !found.all.empty()) return found;
+    const fs::path file = folder / "chat_template.jinja", tools = folder / "additional_chat_templates/tool_use.jinja";
+    if (has_file(file)) return {text_of(file), has_file(tools) ? text_of(tools) : ""};
+    return templates_in(folder / "tokenizer_config.json");
 }
 
 std::optional<model::Chat> chat_of(const fs::path &folder) {
-    std::string text = chat_template_of(folder);
-    if (text.empty()) return std::nullopt;
-    return model::Chat{std::move(text), named_token(folder, "bos_token"), named_token(folder, "eos_token")};
+    Templates found = chat_templates_of(folder);
+    if (found.all.empty()) return std::nullopt;
+    return model::Chat{std::move(found.all), named_token(folder, "bos_token"), named_token(folder, "eos_token"),
+                       std::move(found.tools)};
 }
 
 } // namespace
@@ -193,8 +203,10 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
             if (!metadata.has(key)) return "";
             return tokenizer->token(static_cast<int32_t>(metadata.at(key).integer(0, INT32_MAX))).value_or("");
         };
+        constexpr const char *for_tools = "tokenizer.chat_template.tool_use";
         out.chat = {std::string(metadata.at("tokenizer.chat_template").string()), token("tokenizer.ggml.bos_token_id"),
-                    token("tokenizer.ggml.eos_token_id")};
+                    token("tokenizer.ggml.eos_token_id"),
+                    std::string(metadata.has(for_tools) ? metadata.at(for_tools).string() : "")};
     }
     return out;
 }

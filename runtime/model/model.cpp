@@ -62,9 +62,9 @@ void check_format(JsonView root) {
 }
 
 Chat read_chat(JsonView value) {
-    value.allow_keys({"template", "bos", "eos"});
+    value.allow_keys({"template", "bos", "eos", "tools_template"});
     const auto text = [&](const char *key) { return std::string(value.has(key) ? value.at(key).string() : ""); };
-    return {std::string(value.at("template").string()), text("bos"), text("eos")};
+    return {std::string(value.at("template").string()), text("bos"), text("eos"), text("tools_template")};
 }
 
 // Builds a model from its parts, wherever they come from.

@@ -116,8 +116,9 @@ struct Reading {
 
 // How a conversation becomes a text that the model continues: lamina/chat_template.hpp.
 struct Chat {
-    std::string text;     // of the template
-    std::string bos, eos; // tokens that it may write
+    std::string text;         // of the template
+    std::string bos, eos;     // tokens that it may write
+    std::string tools_text{}; // of another one, for conversations with tools; empty: there is one for all
 };
 
 // Opens the files that a model names. All throw Error(input).

@@ -284,14 +284,23 @@ TEST_CASE("texts: conversations use the model's chat template, in whichever file
     json config{{"bos_token", "w1"}, {"eos_token", {{"content", "w2"}, {"lstrip", false}}}, {"chat_template", text}};
     model.write("tokenizer_config.json", config.dump());
     CHECK(chat_prompt(runtime().load(model.path()), messages) == expected);
-    config["chat_template"] = {{{"name", "tool_use"}, {"template", "no"}}, {{"name", "default"}, {"template", text}}};
+    const std::map<std::string, std::string> tools{{"tools", R"([{"name": "look"}])"}}, none{{"tools", "null"}};
+    config["chat_template"] = {{{"name", "tool_use"}, {"template", "with {{ tools[0].name }}"}},
+                               {{"name", "default"}, {"template", text}}};
     model.write("tokenizer_config.json", config.dump());
     CHECK(chat_prompt(runtime().load(model.path()), messages) == expected);
+    CHECK(chat_prompt(runtime().load(model.path()), messages, none) == expected);
+    CHECK(chat_prompt(runtime().load(model.path()), messages, tools) == "with look");
     model.write("chat_template.jinja", "{{ messages[0]['content'] }}");
-    CHECK(chat_prompt(runtime().load(model.path()), messages) == "w7 w9");
+    CHECK(chat_prompt(runtime().load(model.path()), messages, tools) == "w7 w9"); // it is for all
+    fs::create_directory(model.path() / "additional_chat_templates");
+    model.write("additional_chat_templates/tool_use.jinja", "other {{ tools[0].name }}");
     const TemporaryFolder folder;
     convert(runtime(), model.path(), {}).model.save(folder.path() / "converted");
-    CHECK(chat_prompt(runtime().load(folder.path() / "converted"), messages) == "w7 w9");
+    for (const fs::path &path : {model.path(), folder.path() / "converted"}) {
+        CHECK(chat_prompt(runtime().load(path), messages) == "w7 w9");
+        CHECK(chat_prompt(runtime().load(path), messages, tools) == "other look");
+    }
 }
 
 TEST_CASE("texts: a chat template knows the tokens that the files name, in transformers' order") {
