@@ -71,6 +71,7 @@ struct CaseResult {
     std::string replay; // the command line that runs this case again
     // Skipped because the device lacks a feature that the variant needs, or the build a kernel.
     bool missing = false;
+    bool broke = false; // failed without a result: the device or its driver refused
 };
 
 struct CheckReport {

@@ -17,6 +17,10 @@ bool is_among(const char *text, const abi::Layer &layer, size_t tried) {
     return std::ranges::find(first, std::string_view(text)) != first.end();
 }
 
+bool is_baseline(const Trial &trial) {
+    return trial.layer->pattern == nullptr && trial.variant == trial.layer->contract->variants[0].name;
+}
+
 } // namespace
 
 Findings::Findings(const std::filesystem::path &file, const RuntimeOptions &options, std::string device)
@@ -57,12 +61,11 @@ void Findings::record(const Trial &trial, const CaseResult *result) {
     } else if (passed || verdict.barred()) {
         verdict.shapes.insert(trial.text);
     }
-    keep(*trial.layer, trial.variant, verdict);
+    keep(*trial.layer, trial.variant, verdict, result->broke && is_baseline(trial) ? For::this_process : For::good);
 }
 
 void Findings::record(const Trial &trial, const Error &error) {
-    const bool baseline = trial.layer->pattern == nullptr && trial.variant == trial.layer->contract->variants[0].name;
-    if (error.code() == ErrorCode::device_lost && !baseline) bar(*trial.layer, trial.variant, error.what());
+    if (error.code() == ErrorCode::device_lost && !is_baseline(trial)) bar(*trial.layer, trial.variant, error.what());
 }
 
 void Findings::bar(const abi::Layer &layer, const std::string &variant, const std::string &why) {
@@ -73,8 +76,8 @@ void Findings::bar(const abi::Layer &layer, const std::string &variant, const st
     keep(layer, variant, verdict);
 }
 
-void Findings::keep(const abi::Layer &layer, const std::string &variant, const Verdicts::Verdict &verdict) {
-    verdicts_.set(layer, variant, verdict);
+void Findings::keep(const abi::Layer &layer, const std::string &variant, const Verdicts::Verdict &verdict, For time) {
+    time == For::good ? verdicts_.set(layer, variant, verdict) : verdicts_.set_here(layer, variant, verdict);
     if (verdict.barred()) untold_.emplace(layer.id(), variant);
     if (Clock::now() - saved_ > std::chrono::seconds(1)) save_now();
 }

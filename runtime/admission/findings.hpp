@@ -25,7 +25,8 @@ class Findings {
     // Whether a trial would add something to what is known of its variant.
     [[nodiscard]] bool is_open(const Trial &trial) const;
 
-    // Adds the result of a trial; null if it was not run.
+    // Adds the result of a trial; null if it was not run. Nothing can replace the baseline, so that an error of the
+    // driver bars it in this process alone.
     void record(const Trial &trial, const CaseResult *result);
     // A trial that ended with an error. If the device was lost, its variant is barred, whatever the cause: a faster
     // variant is not worth losing the device again. Nothing can replace the baseline, so that is not.
@@ -52,7 +53,9 @@ class Findings {
   private:
     using Clock = std::chrono::steady_clock;
     [[nodiscard]] Verdicts::Verdict known(const abi::Layer &layer, const std::string &variant) const;
-    void keep(const abi::Layer &layer, const std::string &variant, const Verdicts::Verdict &verdict);
+    enum class For { good, this_process };
+    void keep(const abi::Layer &layer, const std::string &variant, const Verdicts::Verdict &verdict,
+              For time = For::good);
     void save_now();
 
     const RuntimeOptions options_;

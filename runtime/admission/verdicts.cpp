@@ -90,9 +90,14 @@ void Verdicts::set(const abi::Layer &layer, const std::string &variant, const Ve
     own_[key_of(layer)].variants[variant] = layers_[key_of(layer)].variants[variant] = verdict;
 }
 
+void Verdicts::set_here(const abi::Layer &layer, const std::string &variant, const Verdict &verdict) {
+    here_[key_of(layer)].variants[variant] = layers_[key_of(layer)].variants[variant] = verdict;
+}
+
 void Verdicts::forget(const abi::Layer &layer) {
     layers_.erase(key_of(layer));
     own_.erase(key_of(layer));
+    here_.erase(key_of(layer));
     forgotten_.insert(key_of(layer));
 }
 
@@ -144,6 +149,8 @@ std::string Verdicts::save() {
         add_own_to(merged);
         write(merged);
         layers_ = std::move(merged);
+        for (const auto &[key, of] : here_)
+            for (const auto &[name, verdict] : of.variants) layers_[key].variants[name] = verdict;
         own_.clear();
         forgotten_.clear();
         return {};

@@ -31,6 +31,7 @@ class Verdicts {
     // Null if nothing is known. The plugin's bytes are part of the key, so a rebuilt plugin is proved again.
     [[nodiscard]] const Verdict *find(const abi::Layer &layer, const std::string &variant) const;
     void set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict);
+    void set_here(const abi::Layer &layer, const std::string &variant, const Verdict &verdict); // not in the file
     void forget(const abi::Layer &layer);
 
     // The fastest variant for a layer on these shapes; "" if not measured.
@@ -56,6 +57,7 @@ class Verdicts {
 
     std::filesystem::path file_;
     Layers layers_;                   // all that is known
+    Layers here_;                     // the part that the file does not get
     Layers own_;                      // the part that the file does not have yet
     std::set<std::string> forgotten_; // what the file still has
 };

@@ -73,7 +73,7 @@ class CaseCheck {
           fault_of_reference_(fault_of_reference()), sensitivity_(graph_.overflows ? sensitivity() : 0) {}
 
     CaseResult run(const plan::Variant &variant) const {
-        CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}, false};
+        CaseResult result{std::string(layer_.id()), variant.name, text_, Status::failed, {}, {}, {}, false, false};
         result.replay = "lamina check" + named_ + " --device " + device_.id() + " --variant " + variant.name + option_ +
                         plugin_option(layer_);
         result.why = fault_of_reference_;
@@ -94,6 +94,7 @@ class CaseCheck {
             if (e.code() == ErrorCode::device_lost || e.code() == ErrorCode::memory)
                 throw Error(e.code(), std::string(e.what()) + " Replay: " + result.replay);
             result.why = e.what();
+            result.broke = e.code() == ErrorCode::failure;
         }
         return result;
     }

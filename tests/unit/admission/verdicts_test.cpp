@@ -92,6 +92,17 @@ TEST_CASE("verdicts: those of a fusion are of the layers that it replaces, too")
     CHECK(verdicts.find(cache.layer, "tiled") == nullptr);
 }
 
+TEST_CASE("verdicts: what counts in this process alone is not in the file") {
+    const Cache cache;
+    Verdicts verdicts(cache.file);
+    verdicts.set(cache.layer, "wide", passed(2));
+    verdicts.set_here(cache.layer, "tiled", barred("VK_ERROR_UNKNOWN"));
+    verdicts.save();
+    CHECK(verdicts.find(cache.layer, "tiled")->barred());
+    CHECK_FALSE(cache.now().barred());
+    CHECK(cache.now("wide").tried == 2);
+}
+
 TEST_CASE("verdicts: a forgotten verdict stays forgotten, even if others still have it") {
     const Cache cache;
     Verdicts first(cache.file);
