@@ -70,28 +70,29 @@ Vocabulary vocabulary_of(const GgufVocabulary &file) {
 
 // Flags of tokenizer.json that no key of a GGUF file stands for. They follow from names (llama.cpp, llama-vocab.cpp);
 // Phi-3.5's name says less than its architecture.
-struct Strips {
+class Strips {
+  public:
     explicit Strips(const GgufVocabulary &file) {
         std::string name = file.name;
         for (char &c : name)
             if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
         const auto named = [&](const char *part) { return name.find(part) != std::string::npos; };
-        phi3 = named("phi-3") || named("phi3") || (file.architecture == "phi3" && file.model == "llama");
+        phi3_ = named("phi-3") || named("phi3") || (file.architecture == "phi3" && file.model == "llama");
         if (file.pre == "modern-bert" || named("modern-bert"))
-            mask = "[MASK]";
+            mask_ = "[MASK]";
         else if (file.pre.starts_with("jina-v2-") || file.architecture == "nomic-bert-moe")
-            mask = "<mask>";
+            mask_ = "<mask>";
     }
 
     // Whether the token takes the white space before it, and behind it.
-    [[nodiscard]] bool left(std::string_view token) const { return token == mask; }
+    [[nodiscard]] bool left(std::string_view token) const { return token == mask_; }
     [[nodiscard]] bool right(std::string_view token) const {
-        return phi3 && token != "<unk>" && token != "<s>" && token != "<|endoftext|>";
+        return phi3_ && token != "<unk>" && token != "<s>" && token != "<|endoftext|>";
     }
 
   private:
-    bool phi3 = false;
-    std::string_view mask = {}; // the token for a missing word, if it takes white space
+    bool phi3_ = false;
+    std::string_view mask_ = {}; // the token for a missing word, if it takes white space
 };
 
 // Control tokens and user-defined tokens are matched verbatim in a text. Unigram's unknown token is a control token.

@@ -215,7 +215,7 @@ TEST_CASE("GGUF names of word splits split as llama.cpp does") {
 
 TEST_CASE("GGUF names of word splits say whether words need merges, and which tokens are around texts") {
     GgufVocabulary file = byte_level();
-    file.tokens.push_back("zqz"), file.token_type.push_back(1);
+    file.tokens.emplace_back("zqz"), file.token_type.push_back(1);
     const auto found = [&](const char *pre) {
         file.pre = pre;
         return tokens(tokenizer_of(file), "zqz");
@@ -247,7 +247,7 @@ TEST_CASE("GGUF names of word splits say whether words need merges, and which to
 TEST_CASE("GGUF names of models say which tokens take white space") {
     GgufVocabulary file = sentencepiece();
     for (const char *token : {"<|user|>", "<|end|>", "<|endoftext|>", "<mask>"})
-        file.tokens.push_back(token), file.token_type.push_back(3), file.scores.push_back(0);
+        file.tokens.emplace_back(token), file.token_type.push_back(3), file.scores.push_back(0);
     const auto named = [](const GgufVocabulary &vocabulary, const std::string &text) {
         Tokens out;
         for (const int32_t id : tokenizer_of(vocabulary).encode(text).ids)
@@ -273,7 +273,7 @@ TEST_CASE("GGUF names of models say which tokens take white space") {
     CHECK(found("ab \n<mask>\nab") == Tokens{"<s>", "▁ab", "<mask>", "▁", "<0x0A>", "ab"});
 
     GgufVocabulary bert = byte_level();
-    for (const char *token : {"[MASK]", "<mask>"}) bert.tokens.push_back(token), bert.token_type.push_back(3);
+    for (const char *token : {"[MASK]", "<mask>"}) bert.tokens.emplace_back(token), bert.token_type.push_back(3);
     bert.add_bos_token = false;
     const auto masked = [&](const char *pre, const std::string &mask) {
         bert.pre = pre;
