@@ -52,6 +52,7 @@ const ProjectorKind &kind_of(const ProjectorFile &file) {
     type.fail(in_quotes(std::string(type.string())) + " is not supported; supported: " + supported);
 }
 
+// Of a projector into what a folder has, and of messages about that back.
 class Translation {
   public:
     Translation(const ProjectorFile &file, const ProjectorKind &kind)

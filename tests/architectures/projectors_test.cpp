@@ -59,6 +59,11 @@ void check_answers(const Model &model, Session session, const json &conversation
     }
 }
 
+template <class Number> std::string number(Number value) {
+    return {reinterpret_cast<const char *>(&value), sizeof value};
+}
+std::string in_file(const std::string &text) { return number(uint64_t{text.size()}) + text; }
+
 // A model without a projector beside it, and the same with a changed projector, which is named.
 class Pair {
   public:
@@ -230,6 +235,27 @@ TEST_CASE("projectors: keys that are missing, unknown or wrong are refused by na
     says(qwen.with_number("clip.vision.block_count", 4), "v.blk.3.", "no tensor");
 }
 
+TEST_CASE("projectors: one of LLaVA may say which layer counts") {
+    const Pair pair("llava");
+    const auto with_layer = [&](int32_t layer) {
+        return pair.refusal([&](std::string &bytes) { // two more keys, so that tensors stay aligned
+            const size_t count = 16, first = 24;
+            uint64_t keys = 0;
+            std::memcpy(&keys, bytes.data() + count, sizeof keys);
+            bytes.replace(count, sizeof keys, number(keys + 2));
+            bytes.insert(first, in_file("clip.vision.feature_layer") + number(uint32_t{9}) + number(uint32_t{5}) +
+                                    number(uint64_t{1}) + number(layer) + in_file("general.pad") + number(uint32_t{8}) +
+                                    in_file("twelve bytes"));
+        });
+    };
+    const json answers = json_of(test::architectures / "seeing" / "projectors.json")["gguf_llava_sees"];
+    CHECK(with_layer(2).empty()); // the last that the file has
+    const Model same = pair.load();
+    check_answers(same, runtime().session(same, runtime().device("cpu")), answers);
+    CHECK_THAT(with_layer(3), contains("metadata 'clip.vision.feature_layer': expected -3 to 2, found 3"));
+    CHECK_THAT(with_layer(1), contains("no layer of the model uses the tensor 'v.blk.1."));
+}
+
 TEST_CASE("projectors: tensors that are missing, left over or of another shape are refused by name") {
     for (const auto &[name, tensor] : {std::pair{"gemma3", "v.blk.1.ln1.weight"},
                                        {"gemma3", "mm.input_projection.weight"},
@@ -276,10 +302,6 @@ TEST_CASE("projectors: a vocabulary has the token that images have in prompts") 
 }
 
 TEST_CASE("projectors: a token that no text has stands for images where a vocabulary of Gemma 3 lacks theirs") {
-    const auto in_file = [](const std::string &text) { // after its length
-        const uint64_t size = text.size();
-        return std::string(reinterpret_cast<const char *>(&size), sizeof size) + text;
-    };
     const TemporaryFolder folder;
     const fs::path model = folder.path() / "model.gguf";
     std::string bytes = bytes_of(pair_of("gemma3") / "model.gguf");
