@@ -160,7 +160,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     app.footer("Each line on stdin is a message; the answer is printed as it comes.\n"
                "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
                "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"\n"
-               "          lamina chat gemma-3-4b-it-Q4_K_M.gguf --image photo.jpg \"What is this?\"");
+               "          lamina chat gemma-3-4b-it-Q4_0.gguf --image photo.jpg \"What is this?\"");
     auto options = std::make_shared<ChatCommandOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");
