@@ -15,7 +15,8 @@ class ImageGraph {
     [[nodiscard]] int64_t patches() const { return rows_ * columns_; } // of an image
     [[nodiscard]] int64_t rows() const { return rows_; }
     [[nodiscard]] int64_t columns() const { return columns_; }
-    // From now on patches come in squares of so many a side, which divides rows and columns, one square after the other.
+    // From now on patches come in squares of so many a side, which divides rows and columns, one square after the
+    // other.
     void merge(int64_t side) const { draft_->images->merge = side; }
 
     // A convolution whose steps are as wide as it is: a product of each patch.

@@ -19,7 +19,7 @@ struct Tiling {
     int64_t longest = 0, side = 0;
     Filter filter = Filter::lanczos;
     int64_t fewest = 0, most = 0; // 0: the first way
-    bool split = true;            // with the first way; false: the whole alone is seen, once its longer side has its size
+    bool split = true; // with the first way; false: the whole alone is seen, once its longer side has its size
 };
 
 struct TileGrid {

@@ -1,5 +1,5 @@
-// Each row from one of two tensors, or where the mask says so their sum. Values that are taken are copied as bits, so that
-// none can change.
+// Each row from one of two tensors, or where the mask says so their sum. Values that are taken are copied as bits, so
+// that none can change.
 //
 // x, other and y (rows, columns), `size` elements in all; mask (rows).
 // Dispatch: one invocation per element of y.

@@ -46,7 +46,8 @@ void see(Draft &draft, const Config &whole) {
     draft.images->see_each_other = true;
     limit_texts(draft);
     tower.config().finish();
-    whole.ignore({"attention_chunk_size", "hidden_size", "is_causal", "quantization_config", "vocab_size"}); // of the part for texts
+    whole.ignore({"attention_chunk_size", "hidden_size", "is_causal", "quantization_config",
+                  "vocab_size"}); // of the part for texts
     whole.finish();
 }
 
