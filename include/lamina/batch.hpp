@@ -34,7 +34,7 @@ struct BatchState;
 }
 
 struct BatchOptions {
-    size_t slots = 8;   // texts that are written at the same time; others wait
+    size_t slots = 8; // texts that are written at the same time; others wait
     // Tokens that a text may have, its prompt included, and what an encoder may read; 0: as many as the model takes.
     int64_t length = 0;
 };

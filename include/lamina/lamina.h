@@ -86,11 +86,11 @@ typedef int lamina_piece(void *user, const char *piece);
 LAMINA_C_API int lamina_generate(lamina_model *model, const char *text, const char *options, lamina_piece *piece,
                                  void *user, char **out);
 
-/* Answers a conversation, in the format that the model was trained for. `messages`: a JSON list of {"role", "content"}, where
-   a content is a text, or a list of parts {"type": "text", "text"}.
-   What the options leave open is as the model's makers suggest. Further options: truncation ("auto": a conversation
-   that is too long leaves out its oldest turns; "disabled": it is an error) and variables (an object: more that the
-   model's chat template knows, such as tools). `reuse` is true unless it is given. */
+/* Answers a conversation, in the format that the model was trained for. `messages`: a JSON list of {"role", "content"},
+   where a content is a text, or a list of parts {"type": "text", "text"}. What the options leave open is as the model's
+   makers suggest. Further options: truncation ("auto": a conversation that is too long leaves out its oldest turns;
+   "disabled": it is an error) and variables (an object: more that the model's chat template knows, such as tools).
+   `reuse` is true unless it is given. */
 LAMINA_C_API int lamina_chat(lamina_model *model, const char *messages, const char *options, lamina_piece *piece,
                              void *user, char **out);
 

@@ -15,7 +15,7 @@ class ClipLayers {
 
     [[nodiscard]] int64_t width() const { return width_; } // channels
     [[nodiscard]] int64_t heads() const { return heads_; }
-    [[nodiscard]] double eps() const { return eps_; } // of norms
+    [[nodiscard]] double eps() const { return eps_; }      // of norms
     [[nodiscard]] int64_t count() const { return count_; } // of layers
     [[nodiscard]] const std::string &prefix() const { return prefix_; }
 

@@ -170,7 +170,7 @@ TEST_CASE("what must follow may end within a character or a word") {
         const std::string found = session.generate({"Ann"}, options).front();
         CHECK(options.grammar->matches(found));
     };
-    text_of(characters_model(2), "x(\u0170a|\u0171b)");                        // which begin with the same byte
+    text_of(characters_model(2), "x(\u0170a|\u0171b)"); // which begin with the same byte
     text_of(words_model({"Ann", "HH", "EH0", "EH1", "L"}), " ?HH (EH0|EH1) L");
 }
 

@@ -56,8 +56,9 @@ TEST_CASE("texts: what an encoder reads in a batch may be as long as the batch w
     Session session = session_of(translator(20));
     Batch batch(session, {.slots = 2, .length = 4});
     (void)batch.add("to be or not");
-    for (const auto &add : {std::function([&] { (void)batch.add("to be or not to"); }),
-                            std::function([&] { (void)batch.add_ids({2, 3, 4, 5, 2}); })})
+    for (const auto &add : {std::function([&] { (void)batch.add("to be or not to"); }), std::function([&] {
+                                (void)batch.add_ids({2, 3, 4, 5, 2});
+                            })})
         CHECK_THAT(message_of(add), matchers::contains("a text of 5 tokens: expected at most 4"));
     while (!batch.empty()) (void)batch.step();
 }
