@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 #include "api/model_check.hpp"
+#include "architectures/listed_tokens.hpp"
 #include "architectures/made_tokenizer.hpp"
 #include "architectures/open.hpp"
 #include "base/file.hpp"
@@ -22,15 +23,29 @@ namespace {
 
 // ---- Files beside model.json ----
 
-constexpr uint64_t largest_text = 64u << 20;
+constexpr uint64_t largest_text = 512u << 20; // as that of a tokenizer
+
+// How many tokens the model's texts may have.
+size_t tokens_of(const model::Model &model) {
+    size_t out = model.reading ? model.reading->tokenizer.size() : 0;
+    if (model.generation)
+        for (const auto &codec : {model.generation->source, model.generation->target})
+            if (codec != nullptr) out = std::max(out, codec->size());
+    return out;
+}
 
 // A file of the model's folder, or the tokenizer.json that its tokenizer's files amount to.
 std::string text_of(const model::Model &model, const std::string &name) {
     const std::filesystem::path file = model.folder / name;
-    if (name == "tokenizer.json" && !std::filesystem::exists(model.folder / "model.json"))
+    const bool published = name == "tokenizer.json" && !std::filesystem::exists(model.folder / "model.json");
+    if (published)
         if (auto made = architectures::made_tokenizer(model.folder, model.summary)) return *made;
     const std::vector<std::byte> bytes = read_file(file, largest_text, FileReader::Kind::ordinary);
-    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+    std::string text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    if (!published) return text;
+    const Tokenizer whole = architectures::with_listed_tokens(Tokenizer::parse(text, file.string()), model.folder,
+                                                              static_cast<int64_t>(tokens_of(model)));
+    return architectures::with_tokens_of(whole, text, file.string()).value_or(std::move(text));
 }
 
 // The vocabularies and tokenizers that model.json names, by file.

@@ -1,6 +1,7 @@
 #include "architectures/text_settings.hpp"
 
 #include "architectures/generation_settings.hpp"
+#include "architectures/listed_tokens.hpp"
 #include "architectures/made_tokenizer.hpp"
 #include "architectures/marian_tokenizers.hpp"
 #include "architectures/special_tokens.hpp"
@@ -146,7 +147,8 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         out.source = out.target = Json{{"tokenizer", out.file}};
     } else if (has_file(folder / "tokenizer.json")) {
         out.file = "tokenizer.json";
-        out.tokenizer = Tokenizer::load(folder / out.file);
+        const int64_t rows = config.find("vocab_size") ? config.positive("vocab_size") : INT32_MAX;
+        out.tokenizer = with_listed_tokens(Tokenizer::load(folder / out.file), folder, rows);
         out.source = out.target = Json{{"tokenizer", out.file}};
     } else if (auto pieces = marian_tokenizers(folder)) {
         out.file = std::move(pieces->file);
@@ -199,13 +201,15 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
     if (config.has("max_position_embeddings")) out.context = config.positive("max_position_embeddings");
     out.sampling = sampling_of(metadata);
     if (metadata.has("tokenizer.chat_template")) {
-        const auto token = [&](const char *key) -> std::string {
-            if (!metadata.has(key)) return "";
+        const bool usual =
+            metadata.has("tokenizer.ggml.model") && metadata.at("tokenizer.ggml.model").string() == "llama";
+        const auto token = [&](const char *key, int32_t of_llama) -> std::string {
+            if (!metadata.has(key)) return usual ? tokenizer->token(of_llama).value_or("") : "";
             return tokenizer->token(static_cast<int32_t>(metadata.at(key).integer(0, INT32_MAX))).value_or("");
         };
         constexpr const char *for_tools = "tokenizer.chat_template.tool_use";
-        out.chat = {std::string(metadata.at("tokenizer.chat_template").string()), token("tokenizer.ggml.bos_token_id"),
-                    token("tokenizer.ggml.eos_token_id"),
+        out.chat = {std::string(metadata.at("tokenizer.chat_template").string()),
+                    token("tokenizer.ggml.bos_token_id", 1), token("tokenizer.ggml.eos_token_id", 2),
                     std::string(metadata.has(for_tools) ? metadata.at(for_tools).string() : "")};
     }
     return out;

@@ -1,7 +1,9 @@
-// Tokenizers of folders that lack a tokenizer.json, compared with transformers. tokenizers/make.py wrote them.
+// Tokenizers of folders that lack a tokenizer.json, or list tokens beside it, compared with transformers.
+// tokenizers/make.py wrote them.
 #include "catch.hpp"
 #include "with_tokenizer.hpp"
 
+#include "architectures/listed_tokens.hpp"
 #include "architectures/made_tokenizer.hpp"
 
 #include <lamina/convert.hpp>
@@ -19,6 +21,8 @@ const fs::path folders = test::architectures / "tokenizers";
 using Ids = std::vector<int32_t>;
 
 Tokenizer made(const fs::path &folder) {
+    if (fs::exists(folder / "tokenizer.json"))
+        return architectures::with_listed_tokens(Tokenizer::load(folder), folder, INT32_MAX);
     const fs::path config = folder / "config.json";
     const std::string type = fs::exists(config) ? test::json_of(config)["model_type"] : "bert";
     return Tokenizer::parse(architectures::made_tokenizer(folder, type).value(), folder.string());
@@ -26,7 +30,7 @@ Tokenizer made(const fs::path &folder) {
 
 } // namespace
 
-TEST_CASE("tokenizers: files without a tokenizer.json give the ids that transformers gives") {
+TEST_CASE("tokenizers: files beside or without a tokenizer.json give the ids that transformers gives") {
     const json expected = test::json_of(folders / "expected.json");
     const auto texts = expected["texts"].get<std::vector<std::string>>();
     const auto pairs = expected["text_pairs"].get<std::vector<std::pair<std::string, std::string>>>();
@@ -195,4 +199,38 @@ TEST_CASE("tokenizers: a converted translator keeps the language of its source")
     const TemporaryFolder folder;
     convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");
     CHECK(token_ids(test::runtime().load(folder.path() / "converted"), "w7") == expected);
+}
+
+TEST_CASE(
+    "tokenizers: tokens listed beside a tokenizer.json count, also after conversion, as far as the model has them") {
+    const WithTokenizer model("llama");
+    json config = R"({"added_tokens_decoder": {"53": {"content": "<none>", "special": true}}})"_json;
+    model.write("tokenizer_config.json", config.dump());
+    CHECK(token_ids(test::runtime().load(model.path()), "w7 <none>") == Ids{7, 0}); // the model has 53
+    json whole = json::parse(tokenizer(false));
+    whole["model"]["vocab"].erase("w52");
+    model.write("tokenizer.json", whole.dump());
+    config["added_tokens_decoder"] = {{"52", {{"content", "<turn>"}, {"special", true}}},
+                                      {"60", {{"content", "<far>"}}}};
+    model.write("tokenizer_config.json", config.dump());
+    CHECK(token_ids(test::runtime().load(model.path()), "w7<turn>w9 <far>") == Ids{7, 52, 9, 0});
+    const TemporaryFolder folder;
+    convert(test::runtime(), model.path(), {}).model.save(folder.path() / "converted");
+    CHECK(token_ids(test::runtime().load(folder.path() / "converted"), "w7<turn>w9 <far>") == Ids{7, 52, 9, 0});
+    whole["added_tokens"] = {{{"id", 52},
+                              {"content", "<a>"},
+                              {"single_word", false},
+                              {"lstrip", false},
+                              {"rstrip", false},
+                              {"normalized", false},
+                              {"special", true}},
+                             {{"id", 53},
+                              {"content", "<b>"},
+                              {"single_word", false},
+                              {"lstrip", false},
+                              {"rstrip", false},
+                              {"normalized", false},
+                              {"special", true}}};
+    model.write("tokenizer.json", whole.dump());
+    CHECK(token_ids(test::runtime().load(model.path()), "w7<a> <b>") == Ids{7, 52, 0}); // a folder that was refused
 }

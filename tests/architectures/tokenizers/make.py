@@ -1,4 +1,5 @@
-"""Writes tokenizers as folders have them that lack a tokenizer.json, and the ids that transformers gives texts with them.
+"""Writes tokenizers as folders have them that lack a tokenizer.json, or list tokens beside it, and the ids that
+transformers gives texts with them.
 
     python tests/architectures/tokenizers/make.py
 
@@ -154,6 +155,26 @@ def folders():
                                                  "single_word": False, "special": special}
                                  for i, (token, special) in enumerate([("<special>", True), ("new_word", False)])}
     }), T.Qwen2Tokenizer
+    # Chats have tokens that the tokenizer.json of a base model lacks.
+    alone = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+             "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+             "post_processor": None, "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True,
+                                                 "use_regex": True},
+             "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "",
+                       "end_of_word_suffix": "", "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+                       "vocab": plain["vocab_json"], "merges": plain["merges_txt"].splitlines()[1:]}}
+    fast = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    listed = {"special": token("<special>", True), "new": token("new_word", False, normalized=True, lstrip=True)}
+    both = [{"id": size + i} | token(each, False, normalized=True) for i, each in enumerate(["<special>", "new_word"])]
+    with_both = alone | {"added_tokens": [{k: v for k, v in each.items() if k != "__type"} for each in both]}
+    decoder = {str(size): listed["special"], str(size + 1): listed["new"]}
+    yield write("listed", tokenizer_json=alone, tokenizer_config_json=fast | {"added_tokens_decoder": decoder}), \
+        T.PreTrainedTokenizerFast
+    yield write("listed_flags", tokenizer_json=with_both, tokenizer_config_json=fast | {
+        "added_tokens_decoder": decoder}), T.PreTrainedTokenizerFast
+    yield write("listed_older", tokenizer_json=alone, tokenizer_config_json=fast,
+                added_tokens_json={"new_word": size + 1, "<special>": size},
+                special_tokens_map_json={"eos_token": "<special>"}), T.PreTrainedTokenizerFast
     acids = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
     yield write("esm", vocab_txt="\n".join(acids), config_json={"model_type": "esm"}, tokenizer_config_json={
         "tokenizer_class": "EsmTokenizer"}), T.EsmTokenizer
