@@ -137,7 +137,7 @@ void add_runtime(nb::module_ &m) {
                 return unlocked([&] { return runtime.load(path, options); });
             },
             nb::arg("path"), nb::arg("lora") = std::vector<std::pair<std::filesystem::path, double>>(),
-            nb::arg("mmproj") = std::filesystem::path())
+            nb::arg("mmproj") = "") // a path would become "."
         .def("session", &make_session, nb::arg("model"), nb::arg("device"), nb::arg("variants"), nb::arg("keep_all"),
              nb::arg("fusion"), nb::arg("precision"), nb::arg("kv_cache"), nb::arg("split"), nb::arg("max_memory"));
 }
