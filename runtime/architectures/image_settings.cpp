@@ -32,7 +32,7 @@ constexpr std::array<Processor, 10> processors{{
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
     {"Gemma3", 224, 0, true, false, 2, halves, halves},
-    {"GotOcr2", 384, 0, true, false, 3, clip_mean, clip_deviation},
+    {"GotOcr2", 384, 0, true, true, 3, clip_mean, clip_deviation},
     {"Idefics3", 1456, 364, false, false, 1, halves, halves},
     {"Qwen2VL", 0, 0, false, false, 3, clip_mean, clip_deviation},
     {"Siglip", 224, 0, true, false, 3, halves, halves},
@@ -169,7 +169,7 @@ std::optional<Sides> add_grid(const Config &config, const Processor &processor, 
     if (most < 1 || most > 1023 || fewest < 1 || fewest > most)
         config.fail("max_patches", "expected 1 to 1023, and \"min_patches\" no more, found " + std::to_string(most) +
                                        " and " + std::to_string(fewest));
-    if (side->height != side->width) config.fail("size", "tiles that are not square are not supported");
+    if (!side || side->height != side->width) config.fail("size", "tiles that are not square are not supported");
     out["tiles"] = Json{{"fewest", fewest}, {"most", most}};
     config.ignore({"crop_to_patches"});
     return side;

@@ -115,9 +115,12 @@ image::Tiling tiles_at(JsonView value, const Images &images) {
         out.longest = value.at("longest_edge").integer(1, longest);
         if (value.has("split")) out.split = value.at("split").boolean();
     }
-    if (image::most_tiles(out) > most)
-        value.fail("an image may have " + std::to_string(image::most_tiles(out)) + " tiles; expected at most " +
-                   std::to_string(most));
+    constexpr int64_t most_in_tiles = int64_t{1} << 27;
+    const int64_t tiles = std::min(most, most_in_tiles / (steps.height * steps.height));
+    if (image::most_tiles(out) > tiles)
+        value.fail("an image may have " + std::to_string(image::most_tiles(out)) + " tiles of " +
+                   std::to_string(steps.height) + " x " + std::to_string(steps.height) + " pixels; expected at most " +
+                   std::to_string(tiles));
     return out;
 }
 

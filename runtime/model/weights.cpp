@@ -92,7 +92,10 @@ Weight Weight::entry(int64_t i) const {
 Weight Weight::shaped(const Shape &shape) const {
     Weight out = *this;
     out.type.shape = shape;
-    if (storage_of(type.dtype).block_values != 1 || element_count(shape) != element_count(type.shape))
+    const int64_t block = storage_of(type.dtype).block_values; // which both have whole in each row
+    const bool whole = block == 1 || (!shape.empty() && !type.shape.empty() && shape.back() % block == 0 &&
+                                      type.shape.back() % block == 0);
+    if (!whole || element_count(shape) != element_count(type.shape))
         throw Error(ErrorCode::input, "a tensor of shape " + to_string(type.shape) + " and of dtype " +
                                           name_of(type.dtype) + " cannot have the shape " + to_string(shape));
     return out;

@@ -73,11 +73,11 @@ class InternTower {
         const char *const key = "downsample_ratio";
         const double ratio = whole_.real(key);
         int64_t out = 1;
-        while (out < 16 && static_cast<double>(out) * ratio < 1) out *= 2;
+        while (out < 4 && static_cast<double>(out) * ratio < 1) out *= 2;
         if (images_.rows() != images_.columns())
             config_.fail("image_size", "positions of images that are not square are not supported");
         if (static_cast<double>(out) * ratio != 1 || images_.rows() % out != 0)
-            whole_.fail(key, "expected 1, or 1 divided by a power of two up to 16 that divides the " +
+            whole_.fail(key, "expected 1, 1/2 or 1/4, of which the inverse divides the " +
                                  std::to_string(images_.rows()) + " patches of an image's side");
         return out;
     }
