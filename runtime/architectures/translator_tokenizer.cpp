@@ -54,10 +54,11 @@ std::optional<std::string> translator_tokenizer(const fs::path &folder, const To
     const std::vector<std::byte> bytes = read_file(path, largest_file, FileReader::Kind::ordinary);
     const JsonText document({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path.string());
     const JsonView file = document.root();
-    const std::string language = options->text("src_lang", std::string(translator->usual_language)),
+    const std::string written = options->text("src_lang", ""),
+                      language = written.empty() ? std::string(translator->usual_language) : written,
                       named = named_token(folder, "eos_token"), end = named.empty() ? "</s>" : named;
     const std::optional<int64_t> language_id = added_id(file, language), end_id = added_id(file, end);
-    if (!language_id && options->has("src_lang"))
+    if (!language_id && !written.empty())
         options->fail("src_lang",
                       "expected a language among the \"added_tokens\" of tokenizer.json, found " + in_quotes(language));
     if (!language_id || !end_id) return std::nullopt;

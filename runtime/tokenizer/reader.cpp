@@ -57,12 +57,12 @@ JsonView steps_of(const JsonView &file, const char *key) {
     return steps;
 }
 
-} // namespace
-
 // Whether "truncation" or "padding" says so.
 bool is_left(const JsonView &file, std::string_view key) {
     return file.has(key) && file.at(key).has("direction") && file.at(key).at("direction").string() == "Left";
 }
+
+} // namespace
 
 Tokenizer::Parts read_tokenizer(const JsonView &file) {
     file.allow_keys({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",

@@ -62,16 +62,16 @@ void build(Draft &draft, Version version) {
     const std::string activation = activation_of(config, version);
     const std::vector<bool> sliding_layer = sliding_layers(config, layers, version);
     const bool any_slides = std::ranges::find(sliding_layer, true) != sliding_layer.end();
-    const bool prompts_see = draft.images && draft.images->see_each_other; // as PaliGemma says it of images
+    const bool prompts_see = version != Version::three && draft.images && draft.images->see_each_other; // of PaliGemma
     const bool causal = !config.flag("use_bidirectional_attention") || prompts_see;
     int64_t window =
         any_slides || (normed_after && config.has("sliding_window")) ? config.positive("sliding_window") : 0;
     if (!causal && window != 0) window = window / 2 + 1; // to either side
 
     const DecoderGraph decoder(draft);
-    if (!causal && decoder.continues())
+    if (!causal && (decoder.continues() || version != Version::three))
         config.fail("use_bidirectional_attention",
-                    "true is not supported for a model that continues texts; expected false");
+                    "true is supported for Gemma 3 as a model of embeddings alone; expected false");
     draft.causal = causal;
     GraphWriter &graph = decoder.graph();
     const bool layered = version == Version::three;
