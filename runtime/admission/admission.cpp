@@ -77,10 +77,9 @@ void Admission::move_to(std::shared_ptr<plan::Device> device) {
     const std::lock_guard lock(mutex_);
     device_ = std::move(device);
     trials_ = std::make_unique<Trials>(device_);
-    if (alone_) (void)trials_->one_at_a_time();
 }
 
-void Admission::try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on) {
+void Admission::try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on, size_t at_once) {
     Trials::Caller caller;
     caller.begin = [&](const Trial &t) {
         if (!findings_.is_open(t) || !go_on()) return false;
@@ -89,15 +88,11 @@ void Admission::try_all(const std::vector<Trial> &trials, const std::function<bo
         return true;
     };
     caller.end = [&](const Trial &t, const CaseResult *result) { findings_.record(t, result); };
-    caller.failed = [&](const Trial &t, const Error &e, bool alone) {
-        if (e.code() == ErrorCode::device_lost && !alone) {
-            alone_ = true; // any of them may have lost it
-            return;
-        }
+    caller.failed = [&](const Trial &t, const Error &e) {
         findings_.record(t, e);
         findings_.tell_barred(*t.layer);
     };
-    trials_->run(trials, caller);
+    trials_->run(trials, caller, at_once);
 }
 
 // On the thread of background_. While a run waits for proofs, this waits, too. An open device of a software driver
@@ -115,7 +110,7 @@ void Admission::try_in_background(const Trial &trial) {
         findings_.tell_barred(*t.layer);
         findings_.save();
     };
-    caller.failed = [&](const Trial &t, const Error &e, bool) {
+    caller.failed = [&](const Trial &t, const Error &e) {
         findings_.record(t, e);
         findings_.tell_barred(*t.layer);
     };
@@ -183,15 +178,15 @@ void Admission::tell_smaller(const plan::Step &step) {
 // `declared`, on those that its layer declares.
 void Admission::prove(const plan::Step &step, const std::string &variant, bool declared,
                       const std::function<bool()> &go_on) {
-    for (;;) {
+    for (size_t at_once = SIZE_MAX;;) {
         try {
             const std::vector<Trial> trials = missing(step, variant, declared);
             if (!trials.empty()) tell_smaller(step);
-            return try_all(trials, go_on);
+            return try_all(trials, go_on, at_once);
         } catch (const Error &e) {
             const double values = std::min(room_, conformance::values_of(step.call));
             if (e.code() != ErrorCode::memory || values < least_room) throw;
-            if (trials_->one_at_a_time()) continue; // together they may need more than there is
+            if (std::exchange(at_once, 1) != 1) continue; // together they may need more than there is
             room_ = values / 2;
             if (options_.notify)
                 options_.notify(

@@ -41,8 +41,7 @@ namespace lamina::admission {
 // could not run any case is not proved, and does not run.
 //
 // If the device is lost while a variant is proved, Error(device_lost) is thrown and the variant is barred, unless it is
-// the baseline, which nothing can replace, or others were proved at the same time: then they are proved again, one at a
-// time.
+// the baseline, which nothing can replace.
 class Admission {
   public:
     // file: where verdicts are kept; empty: nowhere. Uses the options `notify`, `proving` and `proving_time`.
@@ -91,7 +90,7 @@ class Admission {
     void finish();
     // Runs trials of variants that are not barred, as long as `go_on` returns true, and adds the results to the
     // verdicts.
-    void try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on);
+    void try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on, size_t at_once = SIZE_MAX);
     void try_in_background(const Trial &trial);
     [[nodiscard]] std::vector<Trial> missing(const plan::Step &step, const std::string &variant, bool declared) const;
     void tell_smaller(const plan::Step &step);
@@ -122,9 +121,8 @@ class Admission {
     const Clock::duration proving_time_;
     double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
     Clock::duration proving_{}, measuring_{};               // time that runs have waited in this process
-    bool alone_ = false;          // the device was lost while several trials ran, so that they run one at a time now
-    bool progress_shown_ = false; // options_.proving was called, and not yet for the end
-    std::set<std::string> told_smaller_; // kinds of steps
+    bool progress_shown_ = false;                           // options_.proving was called, and not yet for the end
+    std::set<std::string> told_smaller_;                    // kinds of steps
     Findings findings_;
     std::unique_ptr<Background> background_; // last, so that its thread ends first
 };

@@ -33,8 +33,9 @@ void take_ports(const abi::LayerCall &step, abi::PortList list, std::span<const 
                 c.dims[name] = *size;
         if (list == abi::PortList::out) continue;
         if (list == abi::PortList::state || (ports[i].flags & LAMINA_OPTIONAL) != 0) c.given.insert(ports[i].name);
-        if (const auto values = conformance::usual_values(*step.layer().contract, ports[i].name))
-            c.values[ports[i].name] = *values;
+        if (type.dtype != DType::i32 && (ports[i].flags & LAMINA_OPTIONAL) != 0)
+            if (const auto values = conformance::usual_values(*step.layer().contract, ports[i].name))
+                c.values[ports[i].name] = *values;
         if (list == abi::PortList::state && type.dtype != DType::f32) c.dtypes[ports[i].name] = type.dtype;
         if (list != abi::PortList::weight) continue;
         if (weight_dtype(ports[i], c) != type.dtype) c.dtypes[ports[i].name] = type.dtype;

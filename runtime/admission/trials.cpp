@@ -6,7 +6,7 @@
 #include "conformance/case_graph.hpp"
 #include "conformance/check.hpp"
 
-#include <atomic>
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <limits>
@@ -61,12 +61,7 @@ plan::Device &Trials::lane(size_t thread) {
     return *lanes_[thread];
 }
 
-bool Trials::share_a_device() {
-    const std::lock_guard lock(mutex_);
-    return lanes_.size() > 1 && lanes_[0] == lanes_[1];
-}
-
-void Trials::run(const std::vector<Trial> &trials, const Caller &caller) {
+void Trials::run(const std::vector<Trial> &trials, const Caller &caller, size_t at_once) {
     std::mutex turn; // to call, and of all below
     std::vector<std::optional<CaseResult>> results(trials.size());
     std::vector<bool> ended(trials.size(), false);
@@ -83,12 +78,10 @@ void Trials::run(const std::vector<Trial> &trials, const Caller &caller) {
         return conformance::check(lane(thread), options).results.front();
     };
     Memory memory;
-    std::atomic<size_t> running = 0, begun = 0;
     const auto try_one = [&](size_t i, size_t thread) {
         const Trial &trial = trials[i];
         std::optional<CaseResult> result;
         std::exception_ptr failure;
-        const size_t others = running++, number = ++begun;
         try {
             std::unique_lock lock(turn);
             if (caller.begin(trial)) {
@@ -99,18 +92,17 @@ void Trials::run(const std::vector<Trial> &trials, const Caller &caller) {
         } catch (const Error &e) {
             failure = std::current_exception();
             const std::lock_guard lock(turn);
-            caller.failed(trial, e, (others == 0 && begun == number) || !share_a_device());
+            caller.failed(trial, e);
         } catch (...) {
             failure = std::current_exception();
         }
-        --running;
         const std::lock_guard lock(turn);
         results[i] = std::move(result);
         ended[i] = true; // also after an error, so that the results of those behind it count
         end_in_order();
         if (failure) std::rethrow_exception(failure);
     };
-    in_parallel(trials.size(), lanes_.front()->parallel() && !alone_ ? cores() : 1, try_one);
+    in_parallel(trials.size(), lanes_.front()->parallel() ? std::min(cores(), at_once) : 1, try_one);
 }
 
 } // namespace lamina::admission

@@ -7,11 +7,11 @@
 #include <lamina/proof.hpp>
 
 #include <compare>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace lamina::admission {
@@ -36,20 +36,14 @@ class Trials {
         std::function<bool(const Trial &)> begin;
         // Called in the order of the list; the result is null if the trial was not run.
         std::function<void(const Trial &, const CaseResult *)> end;
-        // The trial was not finished: the device was lost, or there is no memory. The exception is passed on. `alone`:
-        // no other one ran on that device at the same time.
-        std::function<void(const Trial &, const Error &, bool alone)> failed;
+        // The trial was not finished: the device was lost, or there is no memory. The exception is passed on.
+        std::function<void(const Trial &, const Error &)> failed;
     };
-    void run(const std::vector<Trial> &trials, const Caller &caller);
-
-    // From now on. Returns false if they were run so before.
-    bool one_at_a_time() { return !std::exchange(alone_, true); }
+    void run(const std::vector<Trial> &trials, const Caller &caller, size_t at_once = SIZE_MAX);
 
   private:
     [[nodiscard]] plan::Device &lane(size_t thread);
-    [[nodiscard]] bool share_a_device();
 
-    bool alone_ = false; // one trial at a time
     std::mutex mutex_;
     std::vector<std::shared_ptr<plan::Device>> lanes_; // one for each thread that has run a trial
 };

@@ -164,7 +164,7 @@ bool GraphComparison::compare_layer(size_t s) {
     const lamina_layer &contract = *step.call.layer().contract;
     LayerComparison &layer = layers_[s];
     const lamina_tolerance tolerance = conformance::tolerance_of(
-        contract, arithmetic_of(contract, layer.variant, device_.runtime->plugins->executor()));
+        step.call, arithmetic_of(contract, layer.variant, device_.runtime->plugins->executor()));
     const std::vector<std::string> names = names_of_results(step);
     Run &alone = alone_[s];
     alone.step_within(truth_.run());

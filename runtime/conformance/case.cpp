@@ -233,7 +233,7 @@ std::optional<Values> usual_values(const lamina_layer &layer, std::string_view p
             if (at != value_names.end()) values = static_cast<Values>(at - value_names.begin());
         }
         if (!has) continue;
-        if (!values || *values >= Values::uniform || (out && *out != *values)) return std::nullopt;
+        if (!values || *values >= Values::infinite || (out && *out != *values)) return std::nullopt;
         out = values;
     }
     return out;

@@ -61,7 +61,7 @@ struct Case {
 [[nodiscard]] Case parse_case(const lamina_layer &layer, std::string_view text, uint64_t seed = 1);
 
 // The values of an optional port of floats that have a meaning, if all of the layer's own cases with this port name the
-// same. None: any do.
+// same: random ones, down to `positive` in the list above. None: any do.
 [[nodiscard]] std::optional<Values> usual_values(const lamina_layer &layer, std::string_view port);
 
 // parse_case(layer, to_string(c)) == c.

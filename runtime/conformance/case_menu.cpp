@@ -22,10 +22,12 @@ Menu::Menu(const lamina_layer &layer) {
         values[port.name] = port.dtypes == LAMINA_I32 ? std::vector{Values::zeros, Values::one, Values::max}
                                                       : std::vector{Values::zeros, Values::one_hot, Values::tiny};
     }
-    for (const auto &[port, _] : values)
-        if (const auto meant = usual_values(layer, port)) usual.emplace(port, *meant);
+    for (const auto ports : {std::span(layer.inputs, layer.n_inputs), std::span(layer.weights, layer.n_weights)})
+        for (const lamina_port &port : ports)
+            if (const auto meant = usual_values(layer, port.name)) usual.emplace(port.name, *meant);
     for (const char *text : std::span(layer.cases, layer.n_cases))
-        for (const auto &[port, v] : parse_case(layer, text).values) values[port].push_back(v);
+        for (const auto &[port, v] : parse_case(layer, text).values)
+            if (!usual.contains(port)) values[port].push_back(v);
     for (const lamina_param &p : std::span(layer.params, layer.n_params)) {
         dims.erase(p.name);
         if (p.kind != LAMINA_CHOICE) continue;

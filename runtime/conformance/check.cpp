@@ -130,23 +130,9 @@ class CaseCheck {
         return std::isfinite(ratio) ? ratio : 0;
     }
 
-    [[nodiscard]] bool declares(uint32_t arithmetic) const {
-        const std::span all(layer_.contract->tolerances, layer_.contract->n_tolerances);
-        return std::ranges::find(all, arithmetic, &lamina_tolerance::arithmetic) != all.end();
-    }
-    // Whether a fusion computes what it keeps in a state that is narrower than f32: values near the middle between two
-    // of the state's are rounded to either.
-    [[nodiscard]] bool rounds_between() const {
-        const auto &states = graph_.plan.steps.front().call.types(abi::PortList::state);
-        return layer_.pattern != nullptr && std::ranges::any_of(states, [](const TensorType &state) {
-                   return !state.shape.empty() && state.dtype != DType::f32;
-               });
-    }
-
     // What the results may differ by from the reference's.
     [[nodiscard]] lamina_tolerance allowed(const plan::Variant &variant) const {
-        const bool halves = rounds_between() && declares(LAMINA_F16) && variant.arithmetic == LAMINA_F32;
-        lamina_tolerance out = tolerance_of(*layer_.contract, halves ? uint32_t{LAMINA_F16} : variant.arithmetic);
+        lamina_tolerance out = tolerance_of(graph_.plan.steps.front().call, variant.arithmetic);
         if (sensitivity_ > 0.25) out.rtol *= 1 + 2 * sensitivity_, out.atol *= 1 + 2 * sensitivity_;
         return out;
     }

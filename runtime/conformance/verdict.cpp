@@ -125,6 +125,18 @@ lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic) {
     throw std::logic_error("a layer without a tolerance for its own arithmetic");
 }
 
+lamina_tolerance tolerance_of(const abi::LayerCall &call, uint32_t arithmetic) {
+    const lamina_layer &layer = *call.layer().contract;
+    const std::span tolerances(layer.tolerances, layer.n_tolerances);
+    const bool narrow = std::ranges::any_of(call.types(abi::PortList::state), [](const TensorType &state) {
+        return !state.shape.empty() && state.dtype != DType::f32;
+    });
+    const bool rounds =
+        call.layer().pattern != nullptr && narrow && arithmetic == LAMINA_F32 &&
+        std::ranges::find(tolerances, uint32_t{LAMINA_F16}, &lamina_tolerance::arithmetic) != tolerances.end();
+    return tolerance_of(layer, rounds ? uint32_t{LAMINA_F16} : arithmetic);
+}
+
 Verdict compare_rows(const Tensor &got, const Tensor &expected, std::span<const int64_t> rows,
                      const lamina_tolerance &tolerance, const std::string &name) {
     Verdict verdict = compare(pick_rows(got, rows), pick_rows(expected, rows), tolerance, name);

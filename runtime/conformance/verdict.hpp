@@ -1,6 +1,8 @@
 // Tolerances, and sums of verdicts (proof.hpp).
 #pragma once
 
+#include "abi/call.hpp"
+
 #include <lamina/proof.hpp>
 
 #include <span>
@@ -10,6 +12,9 @@ namespace lamina::conformance {
 
 // The tolerance that a layer declares for this arithmetic. The descriptor check ensures that it exists.
 [[nodiscard]] lamina_tolerance tolerance_of(const lamina_layer &layer, uint32_t arithmetic);
+// The same for a call: of a fusion that computes what it keeps in a state narrower than f32, that for halves, because
+// values near the middle between two of the state's are rounded to either.
+[[nodiscard]] lamina_tolerance tolerance_of(const abi::LayerCall &call, uint32_t arithmetic);
 
 // compare() of proof.hpp for a sample of the rows.
 [[nodiscard]] Verdict compare_rows(const Tensor &got, const Tensor &expected, std::span<const int64_t> rows,
