@@ -11,7 +11,7 @@ namespace lamina {
 FileTurn::FileTurn(const std::filesystem::path &file) : folder_(file) {
     folder_ += ".turn";
     constexpr std::chrono::milliseconds often{5};
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (true) {
         number_ = create_held_folder(folder_);
         if (number_ >= 0 || errno != EEXIST || std::chrono::steady_clock::now() > until) return;
@@ -21,7 +21,10 @@ FileTurn::FileTurn(const std::filesystem::path &file) : folder_(file) {
 }
 
 FileTurn::~FileTurn() {
-    if (number_ >= 0) discard_held(number_, folder_);
+    try {
+        if (number_ >= 0) discard_held(number_, folder_);
+    } catch (...) { // there is no memory to remove it; the next one does
+    }
 }
 
 } // namespace lamina

@@ -6,7 +6,7 @@
 namespace lamina {
 
 // While it exists, the others wait: a folder "FILE.turn" that is in use. Who cannot make one, as in a folder that is
-// read-only, or who has waited for a second, goes on without it.
+// read-only, or who has waited for ten seconds, goes on without it.
 class FileTurn {
   public:
     explicit FileTurn(const std::filesystem::path &file);
