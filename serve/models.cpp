@@ -195,10 +195,10 @@ void Models::do_load(Entry &entry) {
     }
     for (Entry *each : unloaded) do_load(*each);
     // A model that does not run takes the places of others while it is tried: a tenth of the time at most.
-    constexpr std::chrono::steady_clock::duration pause = std::chrono::seconds(10);
+    constexpr std::chrono::steady_clock::duration pause = std::chrono::seconds(10), longest = std::chrono::minutes(5);
     const auto now = std::chrono::steady_clock::now();
     const std::scoped_lock lock(mutex_);
-    entry.again = now + std::max(pause, 9 * (now - began));
+    entry.again = now + std::clamp(9 * (now - began), pause, longest);
 }
 
 void Models::do_unload(Entry &entry) {
