@@ -9,8 +9,8 @@
 namespace lamina::architectures {
 
 // Those that the file names. Most files name one, though the model has been taught several; so these are also the
-// tokens that are called like an end in some family, as in llama.cpp (llama-vocab.cpp), but for those that part files of
-// code.
+// tokens that are called like an end in some family, as in llama.cpp (llama-vocab.cpp), but for those that part files
+// of code.
 [[nodiscard]] std::vector<int64_t> end_tokens_of(const model::GgufMetadata &metadata);
 
 } // namespace lamina::architectures
