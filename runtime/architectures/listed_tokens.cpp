@@ -1,11 +1,11 @@
 #include "architectures/listed_tokens.hpp"
 
 #include "architectures/config.hpp"
+#include "architectures/special_tokens.hpp"
 #include "base/json.hpp"
 #include "tokenizer/parts.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,18 +19,14 @@ namespace fs = std::filesystem;
 
 using tokenizer::AddedToken;
 
-std::string text_of_token(JsonView token) {
-    return std::string(token.is_string() ? token.string() : token.at("content").string());
-}
-
 // The contents that a file names for a purpose, or as special.
 void add_names(JsonView file, std::set<std::string, std::less<>> &out) {
     for (const JsonView each : file.members()) {
         const std::string_view key = each.key();
         if (each.is_null()) continue;
-        if (key.ends_with("_token") && (each.is_string() || each.is_object())) out.insert(text_of_token(each));
+        if (key.ends_with("_token") && (each.is_string() || each.is_object())) out.insert(content_of(each));
         if ((key == "additional_special_tokens" || key == "extra_special_tokens") && each.is_list())
-            for (const JsonView token : each.items()) out.insert(text_of_token(token));
+            for (const JsonView token : each.items()) out.insert(content_of(token));
     }
 }
 
@@ -48,15 +44,11 @@ std::map<int64_t, AddedToken> listed_in(const fs::path &folder, bool &whole) {
         whole = root.has("added_tokens_decoder");
         if (!whole) return;
         for (const JsonView each : root.at("added_tokens_decoder").members()) {
-            int32_t id = -1;
-            const std::string_view key = each.key();
-            const auto [end, fault] = std::from_chars(key.data(), key.data() + key.size(), id);
-            if (fault != std::errc() || end != key.data() + key.size() || id < 0)
-                each.fail("expected a token's id as the key");
+            const int32_t id = id_of_listed(each);
             const auto flag = [&](const char *name, bool otherwise) {
                 return each.has(name) ? each.at(name).boolean() : otherwise;
             };
-            AddedToken token{id, text_of_token(each)};
+            AddedToken token{id, content_of(each)};
             token.special = flag("special", false) || special.contains(token.content);
             token.single_word = flag("single_word", false), token.lstrip = flag("lstrip", false);
             token.rstrip = flag("rstrip", false), token.normalized = flag("normalized", !token.special);

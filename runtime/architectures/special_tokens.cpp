@@ -30,7 +30,9 @@ Json token_json(const std::string &content, JsonView view, bool special) {
             {"special", flag("special", special)}};
 }
 
-int32_t id_of(JsonView member) {
+} // namespace
+
+int32_t id_of_listed(JsonView member) {
     int32_t id = -1;
     const std::string_view key = member.key();
     const auto [end, fault] = std::from_chars(key.data(), key.data() + key.size(), id);
@@ -42,8 +44,6 @@ int32_t id_of(JsonView member) {
 std::string content_of(JsonView token) {
     return std::string(token.is_string() ? token.string() : token.at("content").string());
 }
-
-} // namespace
 
 SpecialTokens::SpecialTokens(const std::filesystem::path &folder, const tokenizer::Vocabulary &vocabulary,
                              const Defaults &defaults)
@@ -68,7 +68,7 @@ SpecialTokens::SpecialTokens(const std::filesystem::path &folder, const tokenize
 void SpecialTokens::add_by_id(JsonView tokens, bool by_name) {
     std::map<int32_t, JsonView> by_id;
     for (const JsonView token : tokens.members())
-        by_id.emplace(by_name ? static_cast<int32_t>(token.integer(0, INT32_MAX - 1)) : id_of(token), token);
+        by_id.emplace(by_name ? static_cast<int32_t>(token.integer(0, INT32_MAX - 1)) : id_of_listed(token), token);
     for (const auto &[id, token] : by_id) {
         const std::string content = by_name ? std::string(token.key()) : content_of(token);
         add(token_json(content, token, false), content, id);

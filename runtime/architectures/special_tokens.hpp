@@ -53,6 +53,11 @@ class SpecialTokens {
     std::string add_named(JsonView token);
 };
 
+// Of a token as files write it: "<pad>", or {"content": "<pad>", ...}.
+[[nodiscard]] std::string content_of(JsonView token);
+// The key of a member of "added_tokens_decoder". Throws Error(input) unless it is an id.
+[[nodiscard]] int32_t id_of_listed(JsonView member);
+
 // The token that the files of a folder name for a purpose ("mask_token"); empty: none. special_tokens_map.json counts
 // more than tokenizer_config.json, unless that lists all tokens by id (transformers, tokenization_utils_base.py,
 // _from_pretrained). Throws Error(input).
