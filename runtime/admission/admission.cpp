@@ -95,32 +95,6 @@ void Admission::try_all(const std::vector<Trial> &trials, const std::function<bo
     trials_->run(trials, caller, at_once);
 }
 
-// On the thread of background_. While a run waits for proofs, this waits, too. An open device of a software driver
-// keeps every kernel that it has compiled, in megabytes, so each trial has one of its own.
-void Admission::try_in_background(const Trial &trial) {
-    std::shared_ptr<plan::Device> device;
-    {
-        const std::lock_guard lock(mutex_);
-        device = device_->another();
-    }
-    Trials::Caller caller;
-    caller.begin = [&](const Trial &t) { return findings_.is_open(t); };
-    caller.end = [&](const Trial &t, const CaseResult *result) {
-        findings_.record(t, result);
-        findings_.tell_barred(*t.layer);
-        findings_.save();
-    };
-    caller.failed = [&](const Trial &t, const Error &e) {
-        findings_.record(t, e);
-        findings_.tell_barred(*t.layer);
-    };
-    try {
-        Trials(device).run({trial}, caller);
-    } catch (const Error &e) {
-        if (e.code() != ErrorCode::memory) throw;
-    }
-}
-
 // At the end of a proof, however it ends.
 void Admission::finish() {
     findings_.save();
@@ -337,16 +311,6 @@ std::string Admission::fastest(const plan::GraphPlan &plan, size_t s, plan::Back
     measuring_ += Clock::now() - began;
     findings_.set_fastest(layer, shapes, best);
     return best;
-}
-
-// Variants that may be faster come first; the baseline runs already.
-void Admission::prove_rest_in_background(const std::vector<const plan::Step *> &steps, Precision precision) {
-    if (background_ == nullptr) return;
-    for (const bool baseline : {false, true})
-        for (const plan::Step *step : steps)
-            for (const plan::Variant &v : variants_for(*step, precision))
-                if (v.baseline == baseline && why_not_fit(*step, v.name).empty())
-                    background_->add(missing(*step, v.name, true));
 }
 
 // The variant for one step: the one that was asked for, or the fastest of those that may run.
