@@ -84,18 +84,23 @@ class StreamDecoder {
     explicit StreamDecoder(Tokenizer tokenizer, bool skip_special_tokens = true)
         : tokenizer_(std::move(tokenizer)), skip_special_tokens_(skip_special_tokens) {}
 
-    // Returns what this token adds to the text, or "" while a character is incomplete.
+    // Returns what this token adds to the text, or "" while a character is incomplete. If the tokenizer cleans texts
+    // up, a word is returned when the next one begins.
     [[nodiscard]] std::string push(int32_t id);
     // Returns what is left after the last token: bytes of an incomplete character become U+FFFD.
     [[nodiscard]] std::string finish();
 
   private:
+    [[nodiscard]] std::string decoded() const;
+    [[nodiscard]] std::string added_by(int32_t id); // before the clean-up
+
     Tokenizer tokenizer_;
     bool skip_special_tokens_;
     // A decoder looks at the token before to decide about spaces, so the last tokens that gave text are kept.
     std::vector<int32_t> ids_; // those tokens, then the pending ones
     size_t old_ = 0;           // how many of ids_ have already given their text
-    std::string given_;        // the part of ids_' text that has been returned
+    std::string given_;        // the part of ids_' text that has been returned, or held
+    std::string held_;         // what is still to be cleaned up
 };
 
 } // namespace lamina

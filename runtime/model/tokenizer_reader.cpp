@@ -30,8 +30,7 @@ tokenizer::SpecialToken end_of(JsonView value, const std::vector<tokenizer::Adde
 Tokenizer cleaning_up(const Tokenizer &tokenizer, JsonView value) {
     if (!value.has("clean_up") || !value.at("clean_up").boolean()) return tokenizer;
     Tokenizer::Parts parts = tokenizer.parts();
-    parts.decoder =
-        tokenizer::sequence(std::vector<tokenizer::Decoder>{std::move(parts.decoder), tokenizer::decode_clean_up()});
+    parts.clean_up = true;
     return Tokenizer(std::make_shared<const Tokenizer::Parts>(std::move(parts)));
 }
 

@@ -9,7 +9,7 @@ namespace lamina::model {
 // {"tokenizer": "tokenizer.json"}, or a SentencePiece model with what it lacks:
 // {"tokenizer": "source.spm", "vocabulary": "vocab.json", "special": {"</s>": 0}, "end": "</s>"}. Throws Error(input).
 [[nodiscard]] Tokenizer read_tokenizer(JsonView value, const TextFiles &files);
-// The same tokenizer, if "clean_up" is true with decoded texts that are cleaned up (tokenizer/decoder.hpp).
+// The same tokenizer; its decoded texts are cleaned up if "clean_up" is true (tokenizer/decoder.hpp).
 [[nodiscard]] Tokenizer cleaning_up(const Tokenizer &tokenizer, JsonView value);
 
 } // namespace lamina::model

@@ -90,6 +90,20 @@ std::string cleaned_up(std::string text) {
     return text;
 }
 
+size_t settled(std::string_view text) {
+    // All rules begin with a space. Only " ' " has another one, and only what it leaves of " n ' t" and "  ' m" makes a
+    // rule fit that did not.
+    size_t last = text.rfind(' ');
+    while (last != std::string_view::npos && last > 0) {
+        const size_t before = text.rfind(' ', last - 1);
+        if (before == std::string_view::npos) break;
+        const std::string_view word = text.substr(before + 1, last - before - 1);
+        if (word != "" && word != "n" && word != "'") break;
+        last = before;
+    }
+    return last == std::string_view::npos ? 0 : last;
+}
+
 Decoder decode_byte_level() {
     return [](const Tokens &tokens) {
         std::string bytes;
@@ -159,14 +173,6 @@ Decoder decode_fuse() {
         std::string out;
         for (const std::string &token : tokens) out += token;
         return Tokens{out};
-    };
-}
-
-Decoder decode_clean_up() {
-    return [](const Tokens &tokens) {
-        std::string out;
-        for (const std::string &token : tokens) out += token;
-        return Tokens{cleaned_up(std::move(out))};
     };
 }
 

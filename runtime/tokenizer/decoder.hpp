@@ -16,6 +16,9 @@ using Decoder = std::function<std::vector<std::string>(std::vector<std::string>)
 // Without spaces before punctuation marks and in English contractions (transformers, tokenization_utils_base.py,
 // clean_up_tokenization).
 [[nodiscard]] std::string cleaned_up(std::string text);
+// How much of a text that goes on may be cleaned up already: up to a space that nothing later joins to what is before
+// it.
+[[nodiscard]] size_t settled(std::string_view text);
 
 [[nodiscard]] Decoder decode_byte_level();
 [[nodiscard]] Decoder decode_byte_fallback(); // "<0xE4>" to a byte; runs that are not UTF-8 become U+FFFD, one per byte
@@ -27,7 +30,6 @@ using Decoder = std::function<std::vector<std::string>(std::vector<std::string>)
 // Removes at most `start` and `stop` such characters from the ends of each token.
 [[nodiscard]] Decoder decode_strip(char32_t content, size_t start, size_t stop);
 [[nodiscard]] Decoder decode_replace(Pattern pattern, std::string content);
-[[nodiscard]] Decoder decode_clean_up();    // joins all, and cleans it up
 [[nodiscard]] Decoder decode_with_blanks(); // the default: joins tokens with spaces
 [[nodiscard]] Decoder sequence(std::vector<Decoder> decoders);
 

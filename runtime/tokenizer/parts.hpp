@@ -19,8 +19,16 @@ struct Tokenizer::Parts {
     std::shared_ptr<const tokenizer::Model> model;
     tokenizer::PostProcessor post_processor = [](std::vector<Encoding> &, bool) {};
     tokenizer::Decoder decoder = tokenizer::decode_with_blanks();
+    bool clean_up = false; // decoded texts: tokenizer::cleaned_up()
     // What the file says of texts that are too long, and of shorter ones among others; it is left to the caller.
     bool cut_left = false, padded_left = false;
 };
 
+namespace tokenizer {
+
+// The text of these tokens before the clean-up.
+[[nodiscard]] std::string decoded(const Tokenizer::Parts &parts, std::span<const int32_t> ids,
+                                  bool skip_special_tokens);
+
+} // namespace tokenizer
 } // namespace lamina

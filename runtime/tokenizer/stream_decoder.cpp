@@ -1,4 +1,4 @@
-#include <lamina/tokenizer.hpp>
+#include "tokenizer/parts.hpp"
 
 namespace lamina {
 namespace {
@@ -14,14 +14,28 @@ constexpr size_t most_ids = 32, kept_ids = 8; // that are decoded again with eac
 
 } // namespace
 
+std::string StreamDecoder::decoded() const {
+    return tokenizer::decoded(tokenizer_.parts(), ids_, skip_special_tokens_);
+}
+
 std::string StreamDecoder::push(int32_t id) {
+    std::string out = added_by(id);
+    if (!tokenizer_.parts().clean_up) return out;
+    held_ += out;
+    const size_t settled = tokenizer::settled(held_);
+    out = held_.substr(0, settled);
+    held_.erase(0, settled);
+    return tokenizer::cleaned_up(std::move(out));
+}
+
+std::string StreamDecoder::added_by(int32_t id) {
     ids_.push_back(id);
-    std::string now = tokenizer_.decode(ids_, skip_special_tokens_);
+    std::string now = decoded();
     if (!now.starts_with(given_)) { // the decoder changed text that was already returned: start over with this token
         ids_.assign(1, id);
         old_ = 0;
         given_.clear();
-        now = tokenizer_.decode(ids_, skip_special_tokens_);
+        now = decoded();
     }
     const size_t whole = whole_part(now);
     const std::string out = whole > given_.size() ? now.substr(given_.size(), whole - given_.size()) : "";
@@ -29,23 +43,24 @@ std::string StreamDecoder::push(int32_t id) {
     if (whole == now.size() && !out.empty()) { // no character is incomplete
         ids_.erase(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(old_));
         old_ = ids_.size();
-        given_ = tokenizer_.decode(ids_, skip_special_tokens_);
+        given_ = decoded();
     } else if (ids_.size() > most_ids) { // many tokens that end within characters
         ids_.erase(ids_.begin(), ids_.end() - kept_ids);
         old_ = 0;
-        given_ = tokenizer_.decode(ids_, skip_special_tokens_);
+        given_ = decoded();
         given_.resize(whole_part(given_));
     }
     return out;
 }
 
 std::string StreamDecoder::finish() {
-    const std::string now = tokenizer_.decode(ids_, skip_special_tokens_);
-    const std::string out = now.starts_with(given_) ? now.substr(given_.size()) : "";
+    const std::string now = decoded();
+    std::string out = held_ + (now.starts_with(given_) ? now.substr(given_.size()) : "");
     ids_.clear();
     old_ = 0;
     given_.clear();
-    return out;
+    held_.clear();
+    return tokenizer_.parts().clean_up ? tokenizer::cleaned_up(std::move(out)) : out;
 }
 
 } // namespace lamina

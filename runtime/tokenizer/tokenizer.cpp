@@ -90,19 +90,24 @@ Encoding Tokenizer::encode(std::string_view text, std::string_view second, const
                   options.add_special_tokens);
 }
 
-std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+std::string tokenizer::decoded(const Tokenizer::Parts &parts, std::span<const int32_t> ids, bool skip_special_tokens) {
     std::vector<std::string> tokens;
     for (const int32_t id : ids) {
         std::optional<std::string> text;
-        if (parts_->added.by_id(id) != nullptr)
-            text = parts_->added.decoded_text(id);
+        if (parts.added.by_id(id) != nullptr)
+            text = parts.added.decoded_text(id);
         else
-            text = parts_->model->token(id);
-        if (text && !(skip_special_tokens && parts_->added.is_special(*text))) tokens.push_back(std::move(*text));
+            text = parts.model->token(id);
+        if (text && !(skip_special_tokens && parts.added.is_special(*text))) tokens.push_back(std::move(*text));
     }
     std::string out;
-    for (const std::string &part : parts_->decoder(std::move(tokens))) out += part;
+    for (const std::string &part : parts.decoder(std::move(tokens))) out += part;
     return out;
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+    std::string out = tokenizer::decoded(*parts_, ids, skip_special_tokens);
+    return parts_->clean_up ? tokenizer::cleaned_up(std::move(out)) : out;
 }
 
 std::optional<int32_t> Tokenizer::id(std::string_view token) const {

@@ -4,10 +4,12 @@
 #include "base/json_reader.hpp"
 #include "catch.hpp"
 #include "places.hpp"
+#include "tokenizer/parts.hpp"
 
 #include <lamina/tokenizer.hpp>
 
 #include <filesystem>
+#include <random>
 
 using namespace lamina;
 
@@ -89,6 +91,30 @@ TEST_CASE("streaming gives the whole text, and never half a character") {
         }
         CHECK(all + stream.finish() == tokenizer.decode(ids));
     }
+}
+
+TEST_CASE("streaming cleans texts up as decoding does") {
+    Tokenizer::Parts parts = Tokenizer::load(folder / "llama.json").parts();
+    parts.clean_up = true;
+    const Tokenizer tokenizer(std::make_shared<const Tokenizer::Parts>(parts));
+    const std::vector<std::string> words{" ",  "  ", " '", "'", "n",  " n",   "n't", "t",
+                                         " .", ".",  " ,", "s", " m", "word", " re"};
+    std::mt19937 random(1);
+    for (int i = 0; i < 2000; ++i) {
+        std::string text;
+        for (int word = 0; word < 12; ++word) text += words[random() % words.size()];
+        CAPTURE(text);
+        const std::vector<int32_t> ids = tokenizer.encode(text).ids;
+        StreamDecoder stream(tokenizer);
+        std::string all;
+        for (const int32_t id : ids) all += stream.push(id);
+        REQUIRE(all + stream.finish() == tokenizer.decode(ids));
+    }
+    StreamDecoder stream(tokenizer);
+    std::string early;
+    for (const int32_t id : tokenizer.encode("It is n ' t so .").ids) early += stream.push(id);
+    CHECK(early == "It isn't so");
+    CHECK(stream.finish() == ".");
 }
 
 TEST_CASE("bytes of an incomplete character are shown at the end") {
