@@ -279,6 +279,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         return 0;
     }
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
+    if (!options.likeliest) refuse_given(app, {"--prompt-scores"}, "needs --likeliest");
     const ModelContents contents = inspect(model);
     if (!options.images.empty()) expect_image_prompts(model);
     if (are_images(options.texts, contents) || (contents.images && !options.labels.empty())) {
@@ -327,7 +328,9 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     const std::optional<TextGeneration> generation = inspect(model).generation;
     if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
     if (const std::optional<AudioFormat> audio = contents.audio()) {
-        refuse_given(app, {"--hypotheses", "--likeliest", "--stop", "--json-schema", "--grammar", "--regex", "--draft"},
+        refuse_given(app,
+                     {"--hypotheses", "--likeliest", "--prompt-scores", "--stop", "--json-schema", "--grammar",
+                      "--regex", "--draft"},
                      "does not apply to audio");
         AudioRun files(*audio, runtime.session(model, device, how), output, generate);
         if (options.texts.empty()) return files.lines(lines);
@@ -421,3 +424,5 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
 }
 
 } // namespace lamina::cli
+    app.flag("--prompt-scores", options->generate.prompt_scores,
+             "with --likeliest: the same of the tokens of the text");

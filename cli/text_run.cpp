@@ -43,6 +43,7 @@ Json as_json(const std::string &text, const std::vector<Hypothesis> &hypotheses)
                   {"tokens", h.tokens},
                   {"finish", finish_name(h.finish)}};
         if (!h.scores.empty()) each["scores"] = as_json(h.scores);
+        if (!h.prompt_scores.empty()) each["prompt_scores"] = as_json(h.prompt_scores);
         all.push_back(std::move(each));
     }
     return {{"text", text}, {"output", hypotheses.empty() ? "" : hypotheses.front().text}, {"hypotheses", all}};

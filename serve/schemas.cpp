@@ -52,6 +52,11 @@ Json schema_of(const SamplingOption &option) {
         return option.is_whole() ? Json(static_cast<int64_t>(value)) : Json(value);
     };
     Json out{{"type", option.is_whole() ? "integer" : "number"}};
+    if (option.ends_only) {
+        out["enum"] = Json::array({number(option.least), number(option.most)});
+        out["description"] = std::string(option.meaning);
+        return out;
+    }
     out[option.above ? "exclusiveMinimum" : "minimum"] = number(least_in_request(option));
     out["maximum"] = number(option.most);
     out["description"] = std::string(option.meaning);

@@ -41,7 +41,7 @@ struct Fields {
 
 // What a number of sampling may be at least in a request. Where 0 means all, so does -1, as vLLM has it.
 [[nodiscard]] inline double least_in_request(const SamplingOption &option) {
-    return option.is_whole() && option.least == 0 ? -1 : option.least;
+    return option.is_whole() && option.least == 0 && !option.ends_only ? -1 : option.least;
 }
 
 // By "METHOD PATH".

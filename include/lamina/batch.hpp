@@ -88,7 +88,8 @@ class Batch {
         // Or why it has ended without: one of its scores is NaN or infinite, or there is no memory for caches as long
         // as this text, which was the longest.
         std::optional<Error> failed;
-        std::vector<ScoredToken> scores{}; // of new tokens, if GenerateOptions::likeliest is given
+        std::vector<ScoredToken> scores{};        // of new tokens, if GenerateOptions::likeliest is given
+        std::vector<ScoredToken> prompt_scores{}; // as Hypothesis has them, once: with the first token
     };
     // Computes the next token of every text that has a slot. If it throws, no text is lost: the next step tries again.
     [[nodiscard]] std::vector<Progress> step();

@@ -163,6 +163,11 @@ struct GenerateOptions {
     // else 1.
     std::optional<double> repetition_penalty{};
     // Subtracted from the score of a token that occurs in the answer: as often as it occurs, and once.
+    // 2: mirostat. Tokens that would surprise too much are left out, so that those of the text surprise by mirostat_tau
+    // bits on average: by how much at most follows the error of each token at the rate mirostat_eta. 0: off. Not for
+    // beams that compete.
+    size_t mirostat = 0;
+    double mirostat_tau = 5, mirostat_eta = 0.1;
     double frequency_penalty = 0, presence_penalty = 0;
     // DRY: a token that would lengthen a sequence that occurred before, to more than dry_allowed_length tokens, loses
     // multiplier * base^(length - dry_allowed_length). No sequence goes beyond a token with a text of dry_breakers.
@@ -183,6 +188,9 @@ struct GenerateOptions {
     std::optional<Grammar> grammar{}; // what the text must be; it ends where nothing can follow
     bool special_tokens = true;       // add the model's special tokens to a prompt; false: the prompt contains them
     bool skip_special_tokens = true;  // false: the text has them, such as those around a call of a tool; never the end
+    // With `likeliest`: the same of the tokens of the prompt, which is then read anew, whatever `reuse` says. Only for
+    // one beam, with caches, and models without an encoder; a prompt has no images then.
+    bool prompt_scores = false;
     bool cached = true;               // false: no key-value cache; every step computes the whole sequence
     // Do not compute again what a prompt has in common with the text that was generated before, as in a conversation.
     // The numbers may differ in their last bits from those of a session that never saw that text.
@@ -229,6 +237,9 @@ struct Hypothesis {
 class Session {
   public:
     Session(const Session &) = default;
+    // Of what the model read before the answer, but for the first token: GenerateOptions::prompt_scores. Tokens that
+    // the model's files suppress count here like all others.
+    std::vector<ScoredToken> prompt_scores{};
     Session &operator=(const Session &) = default;
     ~Session() = default;
 

@@ -26,11 +26,13 @@ struct SamplingOption {
     bool above = false;         // it must be greater than `least`
     bool samples = true;        // it has no effect where nothing is sampled
     std::string_view meaning;
+    bool ends_only = false; // it is one of the two bounds, and nothing between
 
     [[nodiscard]] bool is_whole() const { return std::holds_alternative<size_t GenerateOptions::*>(member); }
     [[nodiscard]] bool takes(double value) const {
         return value <= most && (above ? value > least : value >= least) &&
-               (!is_whole() || value == static_cast<double>(static_cast<int64_t>(value)));
+               (!is_whole() || value == static_cast<double>(static_cast<int64_t>(value))) &&
+               (!ends_only || value == least || value == most);
     }
     [[nodiscard]] std::string expected() const;                                   // "above 0, at most 1"
     [[nodiscard]] std::optional<double> of(const GenerateOptions &options) const; // nothing: left open
@@ -61,6 +63,12 @@ inline constexpr std::array sampling_options{
                    "how often the likeliest tokens are left out, so that a less likely one is drawn"},
     SamplingOption{"xtc_threshold", &GenerateOptions::xtc_threshold, 0, 1, false, true,
                    "XTC: of the tokens with at least this probability, all but the least likely are left out"},
+    SamplingOption{"mirostat", &GenerateOptions::mirostat, 0, 2, false, true,
+                   "2: keep the surprise of each token near mirostat_tau; 0: do not", true},
+    SamplingOption{"mirostat_tau", &GenerateOptions::mirostat_tau, 0, 100, false, true,
+                   "mirostat: by how many bits a token surprises on average"},
+    SamplingOption{"mirostat_eta", &GenerateOptions::mirostat_eta, 0, 10, false, true,
+                   "mirostat: how much each token corrects what the next may surprise by"},
     // ---- What makes tokens less likely ----
     SamplingOption{"repetition_penalty", &GenerateOptions::repetition_penalty, 0.01, 100, false, false,
                    "above 1: make tokens that occurred before less likely"},
@@ -82,6 +90,7 @@ inline std::string SamplingOption::expected() const {
         if (out.ends_with('.')) out.pop_back();
         return out;
     };
+    if (ends_only) return text(least) + " or " + text(most);
     const std::string number = is_whole() ? "a whole number " : "a number ";
     return number + (above ? "above " + text(least) + ", at most " : "from " + text(least) + " to ") + text(most);
 }

@@ -13,6 +13,8 @@
 #include <lamina/sampling.hpp>
 #include <lamina/texts.hpp>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace lamina::python {
@@ -95,6 +97,7 @@ void add_options(nb::module_ &m) {
                        .def_rw("progress", &GenerateOptions::progress)
                        .def_rw("stream", &GenerateOptions::stream);
     for (const SamplingOption &option : sampling_options)
+                       .def_rw("prompt_scores", &GenerateOptions::prompt_scores)
         std::visit([&](auto member) { options.def_rw(option.name.data(), member); }, option.member);
     m.attr("sampling_options") = nb::cast(sampling_names());
 }
@@ -134,13 +137,15 @@ void add_generation(nb::module_ &m) {
                      return nb::str("<lamina.Hypothesis {!r}, score {:.4g}>").format(h.text, h.score);
                  }),
         &Hypothesis::text, &Hypothesis::tokens, &Hypothesis::log_probability, &Hypothesis::score, &Hypothesis::finish,
-        &Hypothesis::reused, &Hypothesis::scores);
+        &Hypothesis::reused, &Hypothesis::scores, &Hypothesis::prompt_scores);
 
     m.def(
         "generate",
         [](Session &session, const Texts &texts, const GenerateOptions &options) {
             return unlocked([&] { return session.hypotheses(texts, options); });
         },
+            .def_ro("prompt_scores", &Hypothesis::prompt_scores,
+                    "How likely the prompt's tokens were, but for the first: the option prompt_scores.")
         nb::arg("session"), nb::arg("texts"), nb::arg("options"));
     m.def(
         "chat_prompt",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, Callable, Mapping, Optional, Sequence, TypedDict
+from typing import Any, Callable, Literal, Mapping, Optional, Sequence, TypedDict
 
 from ._lamina import Grammar
 
@@ -32,6 +32,9 @@ class GenerateOptions(TypedDict, total=False):
         Sample among tokens whose scores are within so many standard deviations of the best.
     xtc_probability, xtc_threshold
         So often, of the tokens with at least the threshold's probability (0.1), leave out all but the least likely.
+    mirostat, mirostat_tau, mirostat_eta
+        2: leave out tokens that surprise too much, so that the text's surprise by mirostat_tau bits (5) on average, and
+        each corrects the next by mirostat_eta (0.1) of its error; 0: off. Not for beams that compete.
     repetition_penalty
         Above 1: make tokens that have occurred less likely; as the model says, else 1.
     frequency_penalty, presence_penalty
@@ -45,6 +48,8 @@ class GenerateOptions(TypedDict, total=False):
         Tokens before which a text does not end, except at a stop text.
     likeliest
         Hypotheses tell how likely each token was, and so many of the likeliest ones in its place: `Hypothesis.scores`.
+    prompt_scores
+        True, with `likeliest`: the same of the prompt's tokens but for the first: `Hypothesis.prompt_scores`.
     ignore_end
         True: texts end at stop texts and at max_length alone.
     seed
@@ -94,6 +99,9 @@ class GenerateOptions(TypedDict, total=False):
     repetition_penalty: float
     frequency_penalty: float
     presence_penalty: float
+    mirostat: int
+    mirostat_tau: float
+    mirostat_eta: float
     dry_multiplier: float
     dry_base: float
     dry_allowed_length: int
@@ -105,6 +113,7 @@ class GenerateOptions(TypedDict, total=False):
     seed: int
     first: int
     max_length: int
+    prompt_scores: bool
     choices: Mapping[str, str]
     stop: Sequence[str]
     grammar: Grammar
@@ -204,12 +213,19 @@ class ReadOptions(TypedDict, total=False):
         Called as progress(done, all) after every batch.
     """
 
+    prompt_name
+        The name of the prompt that tells a reranker what is asked for: one of `Model.prompts`. "": none. By default, the
+        one that the model's makers chose, if any.
+    prompt
+        The text itself, such as "Find the answer.", in place of one by its name.
     batch: int
     truncate: bool
     progress: Callable[[int, int], None]
 
 
 class EmbedOptions(TypedDict, total=False):
+    prompt_name: str
+    prompt: str
     """How texts are turned into vectors. None is as if an option was not given.
 
     batch, batch_size
@@ -264,6 +280,8 @@ _ELSEWHERE = {
     "min_new_tokens": "min_length",
     "ignore_eos": "ignore_end",
     "add_special_tokens": "special_tokens",
+    "prompt_logprobs": "prompt_scores",
+    "echo": "prompt_scores",
     "truncation": "truncate",
     "json_schema": "grammar",
     "response_format": "grammar",

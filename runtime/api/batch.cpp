@@ -202,6 +202,7 @@ std::vector<Batch::Progress> Batch::step() {
         out.push_back({progress.id, answer.grow(progress.tokens, progress.found.has_value()), {}, {}});
         Progress &to = out.back();
         to.scores = answer.more(progress.scores);
+        to.prompt_scores = answer.prompt(progress.prompt_scores);
         if (!progress.found) continue;
         to.finished = answer.hypothesis(progress.found->front(), progress.reused);
         state_->texts.erase(text);

@@ -30,6 +30,10 @@ class Answer {
         const size_t known = std::exchange(told_, std::max(told_, scores.size()));
         return with_texts(scores.subspan(std::min(known, scores.size())));
     }
+    // Of the prompt, once.
+    [[nodiscard]] std::vector<ScoredToken> prompt(std::span<const ScoredToken> scores) {
+        return std::exchange(told_prompt_, true) ? std::vector<ScoredToken>() : with_texts(scores);
+    }
     [[nodiscard]] Hypothesis hypothesis(const Candidate &candidate, size_t reused) const;
 
   private:
@@ -42,6 +46,7 @@ class Answer {
     std::unique_ptr<model::TextStream> stream_;
     size_t taken_ = 0; // tokens
     size_t told_ = 0;  // of their scores
+    bool told_prompt_ = false;
     std::string held_; // the end of their text, which has not been returned
 };
 

@@ -145,21 +145,49 @@ bool Decoder::may_check(size_t tokens) const {
 
 std::span<const Scores> Decoder::check(std::span<const int32_t> tokens) {
     whole_ = false;
-    const size_t first = all_->taken(0).size();
     all_->check(tokens);
-    plan::Program &program = all_->program();
-    checked_.resize(std::bit_ceil(tokens.size()) * vocabulary_);
+    const auto scores = read_checked(*all_, tokens.size());
+    whole_ = true;
+    return scores;
+}
+
+// The scores of what follows each of the last tokens of the first row.
+std::span<const Scores> Decoder::read_checked(Sequences &from, size_t tokens) {
+    const size_t first = from.taken(0).size() - tokens;
+    plan::Program &program = from.program();
+    checked_.resize(std::bit_ceil(tokens) * vocabulary_);
     program.read(program.plan().outputs.at(model_.scores), std::as_writable_bytes(std::span(checked_)));
     if (model_.probabilities) take_logarithms(checked_);
     checked_scores_.clear();
-    for (size_t i = 0; i < tokens.size(); ++i)
+    for (size_t i = 0; i < tokens; ++i)
         checked_scores_.push_back({.vocabulary = vocabulary_, .all = [this, i, first] {
                                        const auto out = std::span(checked_).subspan(i * vocabulary_, vocabulary_);
                                        expect_numbers(out, first + i);
                                        return out;
                                    }});
-    whole_ = true;
     return checked_scores_;
+}
+
+// In blocks whose scores take little memory: in the first row's program for one row, or in caches of its own.
+void Decoder::score(size_t row, std::span<const int32_t> tokens,
+                    const std::function<void(std::span<const Scores>)> &take) {
+    constexpr size_t most_bytes = 64 << 20; // of scores
+    const size_t longest = std::clamp(most_bytes / (vocabulary_ * sizeof(float)), size_t{1}, longest_block);
+    whole_ = false;
+    if (!begun_[row]) (void)begin(row, 1, {}, false);
+    const bool alone = row != 0 || !all_->may_check();
+    if (alone) all_->make_room(std::min(all_->taken(row).size() + std::bit_ceil(tokens.size()), positions_));
+    Sequences &one = alone ? this->alone(all_->capacity()) : *all_;
+    if (alone) one.copy(0, *all_, row);
+    while (!tokens.empty()) {
+        const size_t room = (alone ? one.capacity() : longest_) - one.taken(0).size();
+        const size_t count = std::min(tokens.size(), std::bit_floor(std::min(longest, room)));
+        one.check(tokens.first(count));
+        take(read_checked(one, count));
+        tokens = tokens.subspan(count);
+    }
+    if (alone) all_->copy(row, one, 0);
+    whole_ = true;
 }
 
 // What every row has before its last token. All rows at once compute as many tokens for each as the longest has.

@@ -4,6 +4,7 @@
 #include "generation/scores.hpp"
 #include "generation/sequences.hpp"
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -61,6 +62,10 @@ class Decoder {
     std::span<const Scores> check(std::span<const int32_t> tokens);
     void keep(size_t row, size_t tokens) { all_->keep(row, tokens); }
 
+    // A row takes these tokens, none of which is of an image. `take` gets the scores of what follows each, in order,
+    // some at a time; they are valid until it returns. With caches and without an encoder.
+    void score(size_t row, std::span<const int32_t> tokens, const std::function<void(std::span<const Scores>)> &take);
+
     // Row r continues from the tokens of row rows[r], which goes on from its own. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);
 
@@ -73,6 +78,7 @@ class Decoder {
     void fill_alone(size_t row, std::span<const int32_t> tokens);
     Sequences &alone(size_t needed);
     [[nodiscard]] std::optional<plan::Candidates> candidates(size_t count) const;
+    std::span<const Scores> read_checked(Sequences &from, size_t tokens);
     void read_candidates(Tokens tokens);
     void read_all(Tokens tokens);
     void read_ends(Tokens tokens, int32_t output);

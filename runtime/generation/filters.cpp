@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace lamina::generation {
@@ -124,9 +125,20 @@ void xtc(Ranked &tokens, const GenerateOptions &options) {
     }
 }
 
+// Basu et al., arXiv:2007.14966, algorithm 2. Of the likeliest that is left, the surprise does not count.
+void mirostat(Ranked &tokens, const GenerateOptions &options) {
+    if (options.mirostat == 0) return;
+    const double least = sum_of(tokens.weights) * std::exp2(-tokens.most_surprise);
+    bool first = true;
+    for (double &w : tokens.weights) {
+        if (w == 0 || std::exchange(first, false)) continue;
+        if (w < least) w = 0;
+    }
+}
+
 using Filter = void (*)(Ranked &tokens, const GenerateOptions &options);
-constexpr std::array<Filter, 9> filters{top_h,     top_n_sigma,    top_k,      top_p, min_p,
-                                        typical_p, epsilon_cutoff, eta_cutoff, xtc};
+constexpr std::array<Filter, 10> filters{top_h,     top_n_sigma,    top_k,      top_p, min_p,
+                                         typical_p, epsilon_cutoff, eta_cutoff, xtc,   mirostat};
 
 } // namespace
 
@@ -144,7 +156,7 @@ void leave_out(Ranked tokens, const GenerateOptions &options) {
 
 bool has_rare_filters(const GenerateOptions &options) {
     return options.top_h > 0 || options.top_n_sigma > 0 || options.typical_p < 1 || options.epsilon_cutoff > 0 ||
-           options.eta_cutoff > 0 || options.xtc_probability > 0;
+           options.eta_cutoff > 0 || options.xtc_probability > 0 || options.mirostat != 0;
 }
 
 } // namespace lamina::generation

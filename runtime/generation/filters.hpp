@@ -4,6 +4,7 @@
 #include <lamina/lamina.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <span>
 
 namespace lamina::generation {
@@ -14,6 +15,7 @@ struct Ranked {
     std::span<const double> log_probabilities; // by the model, of the same tokens and those that were cut off
     size_t least = 1;                          // so many are kept, where a filter can see to it
     double chance = 0;                         // from 0 to 1, for what is decided at random
+    double most_surprise = std::numeric_limits<double>::infinity(); // mirostat: in bits
 
     // Leaves out all but the first.
     void cut(size_t kept);

@@ -34,6 +34,8 @@ void check_options(const GenerateOptions &o) {
         refuse("length_penalty", "-10 to 10", *o.length_penalty);
     if (o.max_length < 0) refuse("max_length", "0 (as the model says) or above", static_cast<double>(o.max_length));
     if (o.likeliest.value_or(0) > 128) refuse("likeliest", "0 to 128", static_cast<double>(*o.likeliest));
+    if (o.prompt_scores && (!o.likeliest || !o.cached))
+        throw Error(ErrorCode::usage, "prompt_scores: expected it with likeliest, and with caches");
     if (o.guess_ahead > 64) refuse("guess_ahead", "0 to 64", static_cast<double>(o.guess_ahead));
     if (o.min_length < 0 || (o.max_length != 0 && o.min_length > o.max_length))
         refuse("min_length", "0 up to max_length", static_cast<double>(o.min_length));
@@ -146,6 +148,8 @@ namespace {
 
 // The texts of one call, and what has become of them.
 class Texts {
+    if (options->prompt_scores && std::ranges::any_of(task.prefix, [](const Ids &place) { return place.front() < 0; }))
+        throw Error(ErrorCode::usage, text + ": prompt_scores: expected a prompt without images");
   public:
     Texts(const model::Model &model, const std::vector<Source> &sources, const GenerateOptions &options)
         : options_(options), out_(sources.size()) {

@@ -21,6 +21,11 @@ double uniform(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step) {
     return static_cast<double>(mixed >> 11) * 0x1p-53;
 }
 
+void SampleMemory::take(double share, const GenerateOptions &options) {
+    if (options.mirostat == 0) return;
+    most_surprise_ = most_surprise(options) - options.mirostat_eta * (-std::log2(share) - options.mirostat_tau);
+}
+
 namespace {
 
 // The least and the greatest that a sum may be.
@@ -89,14 +94,16 @@ size_t place_of(std::span<const double> weights, double chance) {
 // The more the others weigh, the further back is the token. So it is the same for all that they may weigh if it is for
 // the least and the most.
 std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, Chances chances,
-                           std::vector<double> &weights) {
+                           SampleMemory &memory, std::vector<double> &weights) {
     weights.resize(tokens.log_probabilities.size());
     std::ranges::transform(tokens.log_probabilities, weights.begin(), [&](double p) {
         return std::exp((p - tokens.log_probabilities.front()) / options.temperature);
     });
     if (tokens.others == 0) {
-        leave_out({weights, tokens.log_probabilities, 1, chances.filter}, options);
-        return place_of(weights, chances.token);
+        leave_out({weights, tokens.log_probabilities, 1, chances.filter, memory.most_surprise(options)}, options);
+        const size_t place = place_of(weights, chances.token);
+        memory.take(weights[place] / sum_of(weights), options);
+        return place;
     }
     const double known = sum_of(weights);
     const Bounds others = sum_of_others(tokens, weights, options.temperature);

@@ -27,11 +27,25 @@ struct Chances {
 };
 [[nodiscard]] Chances chances_of(uint64_t seed, uint64_t text, uint64_t sample, uint64_t step);
 
+// What the samples of a text remember from token to token.
+class SampleMemory {
+  public:
+    // By how many bits the next token may surprise: with mirostat, twice the aim at first.
+    [[nodiscard]] double most_surprise(const GenerateOptions &options) const {
+        return most_surprise_.value_or(2 * options.mirostat_tau);
+    }
+    // A token was drawn that had this share of the probability of what was left.
+    void take(double share, const GenerateOptions &options);
+
+  private:
+    std::optional<double> most_surprise_; // nothing before the first token
+};
+
 // The place among these of the token at a chance of the distribution softmax(log_probabilities / temperature), of which
 // leave_out() has left what the options keep. Nothing if that may depend on the others. `weights` is room to compute
 // in.
 [[nodiscard]] std::optional<size_t> draw(const Likeliest &tokens, const GenerateOptions &options, Chances chances,
-                                         std::vector<double> &weights);
+                                         SampleMemory &memory, std::vector<double> &weights);
 
 // Whether beams are sampled that compete. `options` are as resolved() gives them.
 [[nodiscard]] bool samples_beams(const GenerateOptions &options);

@@ -1,5 +1,7 @@
 #include "generation/search.hpp"
 
+#include "base/parallel.hpp"
+#include "base/processor.hpp"
 #include "base/utf8.hpp"
 #include "generation/filters.hpp"
 #include "generation/stop.hpp"
@@ -64,7 +66,19 @@ bool Search::ends(int32_t token) const { return std::ranges::count(model_.tokens
 
 void Search::begin(size_t fed) {
     fed_ = fed;
-    if (steps_ == 0) reused_ = fed;
+    if (steps_ != 0) return;
+    reused_ = fed;
+    prompt_scores_.clear();
+}
+
+void Search::score(std::span<const Scores> scores) {
+    const size_t known = prompt_scores_.size();
+    prompt_scores_.resize(known + scores.size());
+    in_parallel(scores.size(), cores(), [&](size_t i, size_t) {
+        TokenScores next(*options().likeliest);
+        next.take_all(scores[i].all(), {});
+        prompt_scores_[known + i] = next.of(whole(0)[known + i + 1]);
+    });
 }
 
 std::span<const int32_t> Search::next(size_t beam) const {
@@ -101,7 +115,10 @@ double Search::score_of(double log_probability, size_t length) const {
 }
 
 std::vector<Candidate> Search::take() {
-    for (Candidate &each : finished_) each.guessed = guessed_, each.accepted = accepted_;
+    for (Candidate &each : finished_) {
+        each.guessed = guessed_, each.accepted = accepted_;
+        each.prompt_scores = prompt_scores_;
+    }
     return std::move(finished_);
 }
 
@@ -402,7 +419,7 @@ size_t Search::draw_place(const Scores &scores, size_t beam) {
                             : all;
     const auto drawn = [&](size_t count, size_t others) {
         return draw({std::span(log_probabilities_).first(count), others, following_ != nullptr}, options(), chances,
-                    weights_);
+                    live_[beam].memory, weights_);
     };
     if (known && tokens_.size() >= kept) return drawn(kept, 0).value();
     if (known && kept == all && !has_rare_filters(options()))

@@ -25,6 +25,7 @@ struct Candidate {
     Finish finish = Finish::length;
     std::vector<ScoredToken> scores{}; // of the tokens, without texts, if they are wanted
     size_t guessed = 0, accepted = 0;  // as Hypothesis
+    std::vector<ScoredToken> prompt_scores{};
 };
 
 // A text to be generated.
@@ -68,6 +69,12 @@ class Search {
         accepted_ += right;
     }
     [[nodiscard]] size_t fed() const { return fed_; }
+    // Whether there are tokens of the prompt whose scores are wanted and not known. Then score() takes those of what
+    // follows each token that the decoder is given before the last one.
+    [[nodiscard]] bool wants_prompt_scores() const {
+        return options().prompt_scores && prompt_scores_.size() + 1 < prefix_;
+    }
+    void score(std::span<const Scores> scores);
     // What a beam gives to the decoder next; nothing for a beam that is not in use.
     [[nodiscard]] std::span<const int32_t> next(size_t beam) const;
     // Takes the scores of each beam's next token; `parents` gets the beam that each beam continues, as
@@ -83,6 +90,8 @@ class Search {
     [[nodiscard]] std::span<const int32_t> tokens() const { return without_prefix(0); }
     // Theirs, without texts, if the options want them.
     [[nodiscard]] std::span<const ScoredToken> scores() const { return live_.front().scores; }
+    // Of the prompt, likewise.
+    [[nodiscard]] std::span<const ScoredToken> prompt_scores() const { return prompt_scores_; }
     [[nodiscard]] size_t reused() const { return reused_; } // tokens that the decoder had at the beginning
     [[nodiscard]] std::vector<Candidate> take();
 
@@ -92,6 +101,7 @@ class Search {
         double log_probability = 0;         // -infinity: not in use
         grammar::Constraint::Place place{}; // in the grammar
         std::vector<ScoredToken> scores{};  // of the tokens beyond the prefix, if they are wanted
+        SampleMemory memory{};              // of a sample
     };
     struct Choice {
         double log_probability;
@@ -145,13 +155,14 @@ class Search {
     size_t steps_ = 0;                                   // taken
     size_t guessed_ = 0, accepted_ = 0;
     std::vector<Beam> live_;
-    std::vector<TokenScores> seen_;         // by beam, in this step; none if nobody wants them
-    std::vector<Candidate> finished_;       // best first, at most as many as there are beams
-    std::vector<double> log_probabilities_; // of the likeliest tokens of a beam, the likeliest first
-    std::vector<int32_t> tokens_;           // these
-    Ids room_;                              // for processors
-    std::vector<double> weights_;           // of which a token is drawn
-    std::vector<Choice> choices_;           // of all beams, the likeliest first
+    std::vector<ScoredToken> prompt_scores_; // so far, without texts
+    std::vector<TokenScores> seen_;          // by beam, in this step; none if nobody wants them
+    std::vector<Candidate> finished_;        // best first, at most as many as there are beams
+    std::vector<double> log_probabilities_;  // of the likeliest tokens of a beam, the likeliest first
+    std::vector<int32_t> tokens_;            // these
+    Ids room_;                               // for processors
+    std::vector<double> weights_;            // of which a token is drawn
+    std::vector<Choice> choices_;            // of all beams, the likeliest first
     bool done_ = false;
 };
 

@@ -318,11 +318,38 @@ void Slots::look_ahead() {
     ahead_.insert(ahead_.end(), guess.begin(), guess.end());
 }
 
+// What this step reads of prompts whose tokens are to be scored; their last tokens are left for it, as those of others.
+void Slots::score_prompts() {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+        if (!slots_[i] || !slots_[i]->search.wants_prompt_scores()) continue;
+        Search &search = slots_[i]->search;
+        std::span<const int32_t> &tokens = tokens_[i]; // there is one beam
+        const size_t count = tokens.size() - (reading_[i] ? 0 : 1);
+        try {
+            decoder_->score(i, tokens.first(count), [&](std::span<const Scores> scores) { search.score(scores); });
+        } catch (const NoAnswer &why) {
+            fail_text(i, why);
+            tokens = {};
+            continue;
+        }
+        tokens = tokens.subspan(count);
+        if (reading_[i]) search.feed(count);
+    }
+}
+
+// One text alone. Nobody is to find what the caches hold of it.
+void Slots::fail_text(size_t slot, const Error &why) {
+    progress_.push_back({.id = slots_[slot]->id, .tokens = {}, .found = {}, .failed = why});
+    slots_[slot].reset();
+    (void)decoder_->begin(slot * shape_.beams, shape_.beams, {}, false);
+}
+
 std::span<const Scores> Slots::compute() {
+    const bool is_token = running() == 1 && slots_.front() && tokens_.front().size() == 1; // no prompt
+    score_prompts();
     if (!ahead_.empty()) return decoder_->check(ahead_);
     const auto scores = decoder_->step(tokens_, needs_all_scores());
     pace_.took(since(began_), read_, others_write_);
-    const bool is_token = running() == 1 && slots_.front() && tokens_.front().size() == 1; // no prompt
     if (is_token) guesses_.step(since(began_));
     return scores;
 }
@@ -381,10 +408,14 @@ void Slots::advance() {
                 accept(search, scores, mine);
             progress.tokens = search.tokens();
             progress.scores = search.scores();
+            progress.prompt_scores = search.prompt_scores();
             if (search.done()) {
                 progress.found = search.take();
                 progress.tokens = progress.found->empty() ? std::span<const int32_t>() : progress.found->front().tokens;
-                if (!progress.found->empty()) progress.scores = progress.found->front().scores;
+                if (!progress.found->empty()) {
+                    progress.scores = progress.found->front().scores;
+                    progress.prompt_scores = progress.found->front().prompt_scores;
+                }
             }
         } catch (const Error &e) { // of this text alone, unless the device is lost
             if (e.code() == ErrorCode::device_lost) throw;

@@ -59,7 +59,8 @@ class Slots {
         std::optional<std::vector<Candidate>> found; // set when it is done
         size_t reused = 0;                           // tokens of the prefix that were in the caches
         std::span<const ScoredToken> scores{};       // of these tokens, if the options want them
-        std::optional<Error> failed{};               // why it has ended without an answer
+        std::span<const ScoredToken> prompt_scores{};
+        std::optional<Error> failed{}; // why it has ended without an answer
     };
     // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these, until
     // the next step. Where there is no memory for longer caches, the text that needs them fails. After that or an
@@ -106,8 +107,10 @@ class Slots {
     void take_turn(const Owner &owner);
     void advance();
     void look_ahead();
+    void score_prompts();
     std::span<const Scores> compute();
     void accept(Search &search, std::span<const Scores> scores, std::span<int32_t> parents);
+    void fail_text(size_t slot, const Error &why);
     void fail_longest(const Error &why);
     void fail(size_t slot, size_t tokens, const Error &why); // for want of memory
     [[nodiscard]] bool needs_all_scores() const;

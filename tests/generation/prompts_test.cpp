@@ -205,22 +205,24 @@ TEST_CASE("min_p samples only among tokens that are likely enough") {
     const std::array<double, 4> log_probabilities{std::log(0.5), std::log(0.3), std::log(0.15), std::log(0.05)};
     const generation::Likeliest tokens{log_probabilities};
     GenerateOptions options;
+    generation::SampleMemory memory;
     std::vector<double> room;
     options.temperature = 1;
-    CHECK(generation::draw(tokens, options, {0.99}, room) == 3);
+    CHECK(generation::draw(tokens, options, {0.99}, memory, room) == 3);
     options.min_p = 0.2; // of 0.5: 0.1
-    CHECK(generation::draw(tokens, options, {0.999}, room) == 2);
+    CHECK(generation::draw(tokens, options, {0.999}, memory, room) == 2);
     options.min_p = 0.5;
-    CHECK(generation::draw(tokens, options, {0.999}, room) == 1);
-    CHECK(generation::draw(tokens, options, {0.5}, room) == 0);
+    CHECK(generation::draw(tokens, options, {0.999}, memory, room) == 1);
+    CHECK(generation::draw(tokens, options, {0.5}, memory, room) == 0);
     options.min_p = 1;
-    CHECK(generation::draw(tokens, options, {0.999}, room) == 0);
+    CHECK(generation::draw(tokens, options, {0.999}, memory, room) == 0);
 }
 
 // Candidates may leave a draw open, but what they determine is what all tokens would.
 TEST_CASE("a token that is drawn from the likeliest is the one that is drawn from all") {
     std::mt19937_64 random(1);
     std::normal_distribution<double> normal;
+    generation::SampleMemory memory;
     std::vector<double> room;
     for (const double deviation : {0.5, 2.0, 6.0}) {
         std::vector<double> all(3000);
@@ -238,10 +240,10 @@ TEST_CASE("a token that is drawn from the likeliest is the one that is drawn fro
                     size_t drawn = 0;
                     for (size_t i = 0; i < 50; ++i) {
                         const double chance = generation::uniform(1, i, 0, 0);
-                        const auto expected = generation::draw({all}, options, {chance}, room);
+                        const auto expected = generation::draw({all}, options, {chance}, memory, room);
                         REQUIRE(expected);
                         const std::span known = std::span<const double>(all).first(64);
-                        const auto found = generation::draw({known, all.size() - 64}, options, {chance}, room);
+                        const auto found = generation::draw({known, all.size() - 64}, options, {chance}, memory, room);
                         if (!found) continue;
                         CHECK(*found == *expected);
                         ++drawn;

@@ -15,6 +15,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <utility>
 
 using namespace lamina;
 using generation::Ids;
@@ -198,15 +200,14 @@ std::vector<double> expected_after(Session &session, const Ids &tokens) {
     return out;
 }
 
-void check_scores(Session &session, const Hypothesis &found, size_t likeliest, const Ids &prompt) {
-    REQUIRE(found.scores.size() == found.tokens.size());
-    Ids tokens;
-    for (const Ids &start : detail::Access::state(session).model->tokens.start) tokens.push_back(start.front());
-    tokens.insert(tokens.end(), prompt.begin(), prompt.end());
-    for (size_t i = 0; i < found.tokens.size(); ++i) {
-        const ScoredToken &score = found.scores[i];
+// Of tokens that follow others.
+void check_scores(Session &session, const std::vector<ScoredToken> &scores, size_t likeliest, Ids tokens,
+                  const Ids &following) {
+    REQUIRE(scores.size() == following.size());
+    for (size_t i = 0; i < scores.size(); ++i) {
+        const ScoredToken &score = scores[i];
         const std::vector<double> expected = expected_after(session, tokens);
-        CHECK(score.token == found.tokens[i]);
+        CHECK(score.token == following[i]);
         CHECK_THAT(score.text, matchers::contains("t" + std::to_string(score.token)));
         CHECK_THAT(score.log_probability, matchers::within_abs(expected[static_cast<size_t>(score.token)], 1e-4));
         REQUIRE(score.likeliest.size() == likeliest);
@@ -219,6 +220,30 @@ void check_scores(Session &session, const Hypothesis &found, size_t likeliest, c
         }
         tokens.push_back(score.token);
     }
+}
+
+Ids starting(Session &session, const Ids &prompt) {
+    Ids out;
+    for (const Ids &start : detail::Access::state(session).model->tokens.start) out.push_back(start.front());
+    out.insert(out.end(), prompt.begin(), prompt.end());
+    return out;
+}
+
+void check_scores(Session &session, const Hypothesis &found, size_t likeliest, const Ids &prompt) {
+    check_scores(session, found.scores, likeliest, starting(session, prompt), found.tokens);
+}
+
+// Prompts of so many words of of_words().
+Ids words(size_t count) {
+    Ids out;
+    for (size_t i = 0; i < count; ++i) out.push_back(static_cast<int32_t>(3 + i * i % 37));
+    return out;
+}
+
+std::string text_of(const Ids &words) {
+    std::string out;
+    for (const int32_t word : words) out += (out.empty() ? "t" : " t") + std::to_string(word);
+    return out;
 }
 
 } // namespace
@@ -271,4 +296,112 @@ TEST_CASE("sampling: a batch tells how likely tokens were while it writes") {
     REQUIRE(told.size() == found->scores.size());
     for (size_t i = 0; i < told.size(); ++i) CHECK(told[i].log_probability == found->scores[i].log_probability);
     check_scores(session, *found, 2, {5});
+}
+
+// In parts or not, alone or beside others, in the first row and others.
+TEST_CASE("sampling: how likely the tokens of prompts were is what the graph says, on every device") {
+    for (const Device &device : runtime().devices()) {
+        if (!device.unusable.empty() || device.id == "reference") continue;
+        INFO(device.id);
+        Session session = runtime().session(runtime().load(of_words()), device);
+        GenerateOptions options;
+        options.likeliest = 2, options.max_length = 2, options.prompt_scores = true, options.reuse = true;
+        const std::vector<size_t> lengths{1, 2, 7, 24, 13};
+        const auto check = [&](const Hypothesis &found, size_t length) {
+            INFO(length << " tokens");
+            const Ids all = starting(session, words(length));
+            check_scores(session, found.prompt_scores, 2, {all.front()}, Ids(all.begin() + 1, all.end()));
+            check_scores(session, found, 2, words(length));
+            CHECK(found.reused == 0);
+        };
+        std::vector<std::string> texts;
+        for (const size_t length : lengths) texts.push_back(text_of(words(length)));
+        const auto together = session.hypotheses(texts, options);
+        for (size_t i = 0; i < lengths.size(); ++i) check(together[i].front(), lengths[i]);
+
+        Batch batch(session, {.slots = 2});
+        for (const std::string &text : texts) batch.add(text, options);
+        batch.add(texts.back(), {.max_length = 2});
+        std::vector<size_t> told(texts.size() + 1);
+        while (!batch.empty())
+            for (const Batch::Progress &each : batch.step()) {
+                told[each.id - 1] += each.prompt_scores.size();
+                if (each.finished && each.id <= texts.size()) check(*each.finished, lengths[each.id - 1]);
+                if (each.finished) CHECK(told[each.id - 1] == each.finished->prompt_scores.size());
+            }
+        CHECK(told.back() == 0);
+    }
+}
+
+TEST_CASE("sampling: the scores of prompts are refused where there are none") {
+    Session session = runtime().session(runtime().load(of_words()), runtime().device("cpu"));
+    const auto refused = [&](const auto &change, const char *why) {
+        GenerateOptions options;
+        options.likeliest = 0, options.prompt_scores = true;
+        change(options);
+        CHECK_THAT(message_of([&] { (void)session.generate({"t5 t6"}, options); }), matchers::contains(why));
+    };
+    refused([](auto &o) { o.likeliest = {}; }, "prompt_scores: expected it with likeliest");
+    refused([](auto &o) { o.cached = false; }, "and with caches");
+    refused([](auto &o) { o.beams = 2; }, "prompt_scores: expected a model that continues texts, and one beam");
+}
+
+// ---- Mirostat ----
+
+namespace {
+
+// The tokens of a sample, by the algorithm as the paper has it, on the probabilities of the graph.
+Ids plain_mirostat(Session &session, Ids tokens, const GenerateOptions &options, uint64_t sample) {
+    double mu = 2 * options.mirostat_tau;
+    Ids out;
+    while (out.size() < static_cast<size_t>(options.max_length)) {
+        std::vector<std::pair<double, int32_t>> ranked;
+        double all = 0;
+        const std::vector<double> logs = expected_after(session, tokens);
+        for (size_t i = 0; i < logs.size(); ++i) {
+            if (i == 1) continue; // the end
+            ranked.emplace_back(std::exp(logs[i] / options.temperature), static_cast<int32_t>(i));
+            all += ranked.back().first;
+        }
+        std::ranges::sort(ranked, std::greater<>());
+        while (ranked.size() > 1 && -std::log2(ranked.back().first / all) > mu) ranked.pop_back();
+        double left = 0;
+        for (const auto &[p, token] : ranked) left += p;
+        double below = generation::chances_of(options.seed, 0, sample, out.size()).token * left;
+        size_t place = 0;
+        while (place + 1 < ranked.size() && (below -= ranked[place].first) >= 0) ++place;
+        mu -= options.mirostat_eta * (-std::log2(ranked[place].first / left) - options.mirostat_tau);
+        out.push_back(ranked[place].second);
+        tokens.push_back(out.back());
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("sampling: mirostat draws what the plain algorithm draws, and samples know nothing of each other") {
+    Session session = runtime().session(runtime().load(of_words()), runtime().device("cpu"));
+    GenerateOptions options;
+    options.temperature = 0.4, options.mirostat = 2, options.ignore_end = true, options.max_length = 9;
+    std::set<Ids> different;
+    for (const auto &[tau, eta] : {std::pair{1.0, 0.5}, {3.0, 0.1}, {0.1, 1.0}}) {
+        options.mirostat_tau = tau, options.mirostat_eta = eta;
+        for (options.seed = 1; options.seed < 6; ++options.seed) {
+            INFO("tau " << tau << ", eta " << eta << ", seed " << options.seed);
+            options.beams = 3;
+            std::set<Ids> found, expected;
+            for (const Hypothesis &each : session.hypotheses({"t5"}, options).front()) found.insert(each.tokens);
+            for (uint64_t sample = 0; sample < 3; ++sample)
+                expected.insert(plain_mirostat(session, starting(session, {5}), options, sample));
+            CHECK(found == expected);
+            different.insert(found.begin(), found.end());
+        }
+    }
+    CHECK(different.size() > 20);
+    options.beams_compete = true;
+    CHECK_THAT(message_of([&] { (void)session.generate({"t5"}, options); }),
+               matchers::contains("mirostat: expected one beam"));
+    options.mirostat = 1;
+    CHECK_THAT(message_of([&] { (void)session.generate({"t5"}, options); }),
+               matchers::contains("mirostat: expected 0 or 2, found 1"));
 }
