@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lamina::serve {
@@ -28,6 +29,8 @@ class AnswerEvents {
     virtual ~AnswerEvents() = default;
 
     [[nodiscard]] virtual std::string begin(size_t /*prompt_tokens*/) { return ""; }
+    // The same of a prompt that is told with the next part.
+    virtual void take_prompt(std::string_view /*text*/, std::vector<ScoredToken> /*scores*/) {}
     // How likely the tokens of the next parts were, where the request wants it.
     virtual void take(std::vector<ScoredToken> /*scores*/) {}
     [[nodiscard]] virtual std::string of(const AnswerPart &part) = 0;

@@ -1,13 +1,12 @@
 // What answers /v1/completions, /v1/chat/completions, /v1/responses and /v1/messages: whole, or as events while the
 // model writes.
 #include "answer_form.hpp"
-#include "answer_parts.hpp"
 #include "message_request.hpp"
-#include "openai_events.hpp"
 #include "openai_request.hpp"
 #include "openai_scores.hpp"
 #include "response_request.hpp"
 #include "route.hpp"
+#include "telling.hpp"
 #include "tokens.hpp"
 
 #include <lamina/texts.hpp>
@@ -15,7 +14,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <iterator>
+#include <functional>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -26,64 +26,6 @@ uint64_t random_number() {
     static thread_local std::random_device source;
     return uint64_t{source()} << 32u | source();
 }
-
-Choice choice_of(AnswerParts parts, const Hypothesis &answer, bool chat, bool scored) {
-    Choice out{.text = chat ? "" : answer.text, .finish = answer.finish};
-    size_t offset = 0;
-    if (scored) out.scores = chat ? chat_scores(answer.scores) : completion_scores(answer.scores, offset);
-    if (!chat) return out;
-    std::vector<AnswerPart> all = parts.push(answer.text);
-    std::ranges::move(parts.finish(), std::back_inserter(all));
-    for (const AnswerPart &part : all) {
-        switch (part.kind) {
-        case AnswerPart::Kind::thought:
-            out.thought += part.text;
-            break;
-        case AnswerPart::Kind::text:
-            out.text += part.text;
-            break;
-        case AnswerPart::Kind::call:
-            out.calls.push_back({id_of_call(), part.text, ""});
-            break;
-        case AnswerPart::Kind::arguments:
-            out.calls.back().arguments += part.text;
-            break;
-        }
-    }
-    return out;
-}
-
-// Takes a text apart as it comes, and tells its parts.
-class Telling {
-  public:
-    Telling(std::unique_ptr<AnswerEvents> events, std::optional<AnswerParts> parts)
-        : events_(std::move(events)), parts_(std::move(parts)) {}
-
-    [[nodiscard]] std::string begin(size_t prompt_tokens) { return events_->begin(prompt_tokens); }
-    // `last`: nothing follows.
-    [[nodiscard]] std::string of(Work::News news, bool last) {
-        events_->take(std::move(news.scores));
-        if (!parts_) return news.text.empty() ? "" : events_->of({AnswerPart::Kind::text, news.text});
-        std::string out;
-        for (const AnswerPart &part : parts_->push(news.text)) out += tell(part);
-        if (!last) return out;
-        for (const AnswerPart &part : parts_->finish()) out += tell(part);
-        return out;
-    }
-    [[nodiscard]] std::string finish(const Answer &answer, const Usage &usage) {
-        return events_->finish({answer.hypothesis.finish, called_, answer.options.stop}, usage);
-    }
-
-  private:
-    std::string tell(const AnswerPart &part) {
-        called_ = called_ || part.kind == AnswerPart::Kind::call;
-        return events_->of(part);
-    }
-
-    std::unique_ptr<AnswerEvents> events_;
-    std::optional<AnswerParts> parts_; // nothing: all is text
-    bool called_ = false;
-};
 
 // Bytes that each answer has of its own, here and in the batch.
 size_t memory_of(const GenerateOptions &options) {
@@ -114,17 +56,48 @@ struct Api::Writing {
 
     AnswerHead head;
     size_t prompt_tokens = 0, choices = 1; // choices: answers to each prompt, which counts once
+    size_t told = 1;                       // of them, the best if not all
     bool usage = false;                    // as the last event
+    std::vector<Echo> echoes;              // of all prompts, or none
     std::map<std::string, std::string> headers;
     std::shared_ptr<void> memory; // also of its answers
     std::vector<std::shared_ptr<Answer>> answers;
-    std::optional<ToolFormat> tools; // if answers may call some
-    bool thinks = false;             // answers begin within a thought
+    const Engine *engine = nullptr;                      // that writes them
+    mutable std::vector<std::optional<size_t>> thoughts; // of the answers, in tokens, as far as they have been counted
+    std::optional<ToolFormat> tools;                     // if answers may call some
+    bool thinks = false;                                 // answers begin within a thought
     std::shared_ptr<const void> images;
     AnswerForm form;
 
-    // What takes an answer apart.
-    [[nodiscard]] AnswerParts parts() const { return {tools, thinks}; }
+    // What takes an answer of a chat apart.
+    [[nodiscard]] std::optional<AnswerParts> parts() const {
+        return form.chat ? std::optional<AnswerParts>({tools, thinks}) : std::nullopt;
+    }
+    // Of the prompt of a choice; null if it is not told.
+    [[nodiscard]] const Echo *echo(size_t choice) const { return echoes.empty() ? nullptr : &echoes[choice / told]; }
+    // The answers that are told: to each prompt, those of the likeliest tokens.
+    [[nodiscard]] std::vector<const Answer *> best() const {
+        std::vector<const Answer *> out;
+        for (auto begin = answers.begin(); begin != answers.end(); begin += static_cast<std::ptrdiff_t>(choices)) {
+            std::vector<const Answer *> all;
+            for (size_t i = 0; i < choices; ++i) all.push_back(begin[static_cast<std::ptrdiff_t>(i)].get());
+            if (told < choices)
+                std::ranges::stable_sort(all, std::greater<>(), [](const Answer *a) { return a->hypothesis.score; });
+            out.insert(out.end(), all.begin(), all.begin() + static_cast<std::ptrdiff_t>(told));
+        }
+        return out;
+    }
+
+    // The tokens of what an answer that has ended thought.
+    [[nodiscard]] size_t thought(size_t answer) const {
+        if (!form.chat) return 0;
+        thoughts.resize(answers.size());
+        if (!thoughts[answer]) {
+            const std::string text = choice_of(parts(), *answers[answer], nullptr).thought;
+            thoughts[answer] = text.empty() ? 0 : tokens_of(text, answers[answer]->hypothesis, engine->tokens(true));
+        }
+        return *thoughts[answer];
+    }
 
     // Since the request, until any of the answers began.
     [[nodiscard]] std::optional<std::chrono::duration<double>> first_token() const {
@@ -139,7 +112,8 @@ struct Api::Writing {
         Usage out{.prompt = prompt_tokens};
         for (size_t i = 0; i < answers.size(); ++i) {
             if (!answers[i]->ended()) continue; // its engine writes it
-            out.answer += answers[i]->hypothesis.tokens.size();
+            if (echoes.empty() || !echoes.front().alone) out.answer += answers[i]->hypothesis.tokens.size();
+            out.thought += thought(i);
             out.guessed += answers[i]->hypothesis.guessed;
             out.accepted += answers[i]->hypothesis.accepted;
             if (i % choices == 0) out.reused += answers[i]->hypothesis.reused;
@@ -244,6 +218,9 @@ Response Api::completions(const Call &call) {
     const AnswerRequest request = parsed(call.request, completion_request);
     Engine &engine = engine_that_writes(call, request.model);
     if (request.ids.empty())
+    if (request.echo && !engine.contents().generation->encode.empty())
+        throw Refusal(400, "request: /echo: " + request.model + " translates: its answers do not continue the prompt",
+                      "echo");
         return write(
             call, request,
             {with_texts(call.request, [&] { return ids_in(engine.model(), request.prompts, "prompt", true); })},
@@ -280,6 +257,39 @@ Response Api::count_tokens(const Call &call) {
 
 Response Api::write(const Call &call, const AnswerRequest &request, const Prompts &given, const AnswerForm &form) {
     const std::vector<std::vector<int32_t>> &prompts = given.ids;
+namespace {
+
+void expect_tokens(const Engine &engine, const std::map<int32_t, double> &biases) {
+    if (biases.empty()) return;
+    const auto tokens = static_cast<int32_t>(engine.tokens(true).size());
+    if (const int32_t last = biases.rbegin()->first; last >= tokens)
+        throw Refusal(400,
+                      "request: /logit_bias/" + std::to_string(last) + ": expected a token's id, from 0 to " +
+                          std::to_string(tokens - 1) + " for this model",
+                      "logit_bias");
+}
+
+std::vector<Echo> echoes_of(const Engine &engine, const AnswerRequest &request,
+                            const std::vector<std::vector<int32_t>> &prompts) {
+    std::vector<Echo> out;
+    if (!request.echo) return out;
+    const std::vector<TokenText> &tokens = engine.tokens(false);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+        const std::vector<int32_t> &ids = prompts[i];
+        Echo echo{.text = request.ids.empty() ? request.prompts[i] : detokenize(engine.model(), ids, false),
+                  .tokens = ids.size(),
+                  .scored = request.likeliest.has_value(),
+                  .alone = request.echo_alone};
+        if (!ids.empty())
+            echo.first = {ids.front(), tokens.at(static_cast<size_t>(ids.front())).bytes,
+                          std::numeric_limits<double>::quiet_NaN()};
+        out.push_back(std::move(echo));
+    }
+    return out;
+}
+
+} // namespace
+
     Engine &engine = engine_that_writes(call, request.model);
     auto reading = request.grammar || request.tools ? take(grammars_, 1, call.request) : nullptr;
     GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
@@ -304,11 +314,15 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
     writing->head = {form.chat, form.id + random_id(), request.model, std::time(nullptr)};
     if (given.left_out > 0) writing->headers["Lamina-Messages-Left-Out"] = std::to_string(given.left_out);
     writing->usage = request.stream_usage;
-    writing->choices = request.choices;
+    writing->engine = &engine;
+    writing->told = request.choices;
+    writing->choices = std::max(request.choices, request.tried);
+    writing->echoes = echoes_of(engine, request, prompts);
     for (const std::vector<int32_t> &prompt : prompts) writing->prompt_tokens += prompt.size();
-    const size_t answers = prompts.size() * request.choices;
+    const size_t answers = prompts.size() * writing->choices;
     constexpr size_t of_token = 96; // of a prompt, with what the batch makes of it
-    const size_t own = answers * memory_of(options) + request.choices * writing->prompt_tokens * of_token;
+    size_t own = answers * memory_of(options) + writing->choices * writing->prompt_tokens * of_token;
+    for (const Echo &echo : writing->echoes) own += 2 * writing->choices * echo.text.size();
     if (own > most_answer_memory)
         throw Refusal(400,
                       "request: " + std::to_string(answers) + " answers to prompts of " +
@@ -317,10 +331,12 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
                       "n");
     size_t memory = 0;
     if (options.likeliest) {
+    expect_tokens(engine, request.biases);
         const auto longest = static_cast<size_t>(engine.room().length);
         const size_t tokens =
             request.max_length ? std::min(static_cast<size_t>(*request.max_length), longest) : longest;
-        const size_t scores = answers * tokens * memory_of_scores(*options.likeliest);
+        const size_t of_prompts = options.prompt_scores ? writing->choices * writing->prompt_tokens : 0;
+        const size_t scores = (answers * tokens + of_prompts) * memory_of_scores(*options.likeliest);
         if (scores > most_answer_memory)
             throw Refusal(400,
                           "request: /logprobs: " + std::to_string(answers) + " answers of up to " +
@@ -337,7 +353,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
     writing->memory = std::make_shared<Memory>(
         Memory{given.memory, std::move(grammar), std::move(scores), take(request_memory_, own, call.request)});
     for (const std::vector<int32_t> &prompt : prompts)
-        for (size_t i = 0; i < request.choices; ++i, ++options.first) { // each draws random numbers of its own
+        for (size_t i = 0; i < writing->choices; ++i, ++options.first) { // each draws random numbers of its own
             const auto &answer = writing->answers.emplace_back(call.work<Answer>());
             answer->memory = writing->memory;
             answer->prompt = prompt;
@@ -349,11 +365,9 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
 
 Response Api::whole(const Call &call, Writing &writing) {
     std::vector<Choice> choices;
-    for (const auto &each : writing.answers) {
-        await(*each, call.request);
-        choices.push_back(
-            choice_of(writing.parts(), each->hypothesis, writing.form.chat, each->options.likeliest.has_value()));
-    }
+    for (const auto &each : writing.answers) await(*each, call.request);
+    for (const Answer *each : writing.best())
+        choices.push_back(choice_of(writing.parts(), *each, writing.echo(choices.size())));
     count(call, writing.used());
     call.use->first_token = writing.first_token();
     return {.body = writing.form.whole(writing.head, choices, writing.used()), .headers = writing.headers};
@@ -380,8 +394,7 @@ void Api::send_events(Writing &writing, const std::function<bool()> &left, const
     const std::vector<std::shared_ptr<Answer>> &answers = writing.answers;
     std::vector<Telling> events;
     for (size_t i = 0; i < answers.size(); ++i)
-        events.emplace_back(writing.form.events(writing.head, i),
-                            writing.form.chat ? std::optional(writing.parts()) : std::nullopt);
+        events.emplace_back(writing.form.events(writing.head, i), writing.parts(), writing.echo(i));
     for (Telling &each : events)
         if (const std::string event = each.begin(writing.prompt_tokens); !event.empty()) (void)send(event);
     std::vector<bool> over(answers.size());

@@ -12,6 +12,11 @@ namespace lamina::serve {
 
 std::string OpenAiEvents::begin(size_t) { return head_.chat ? role_event(head_, choice_) : ""; }
 
+void OpenAiEvents::take_prompt(std::string_view text, std::vector<ScoredToken> scores) {
+    offset_ = offset_before(text, scores);
+    take(std::move(scores));
+}
+
 void OpenAiEvents::take(std::vector<ScoredToken> scores) { std::ranges::move(scores, std::back_inserter(scores_)); }
 
 Json OpenAiEvents::take_scores() {

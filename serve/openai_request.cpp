@@ -52,7 +52,8 @@ void read_stop(const JsonView &value, AnswerRequest &out) {
         value.fail("expected at most " + std::to_string(most_bytes) + " bytes, found " + std::to_string(bytes));
 }
 
-void read_answer_fields(const JsonView &request, AnswerRequest &out) {
+// `shortest`: an answer's least "max_tokens".
+void read_answer_fields(const JsonView &request, AnswerRequest &out, int64_t shortest = 1) {
     out.model = request.at("model").string();
     for (const SamplingOption &option : sampling_options) {
         const std::string name(option.name);
@@ -70,7 +71,7 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out) {
         out.seed = static_cast<uint64_t>(
             request.at("seed").integer(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
     for (const char *field : {"max_tokens", "max_completion_tokens"})
-        if (request.has(field)) out.max_length = request.at(field).integer(1, longest);
+        if (request.has(field)) out.max_length = request.at(field).integer(shortest, longest);
     if (out.max_length && out.min_length > *out.max_length)
         request.at("min_tokens")
             .fail("expected at most as many as \"max_tokens\", found " + std::to_string(out.min_length));
@@ -135,9 +136,20 @@ std::vector<std::string> shared_fields() {
 AnswerRequest completion_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
+void read_tried(const JsonView &value, AnswerRequest &out) {
+    out.tried = static_cast<size_t>(value.integer(1, static_cast<int64_t>(most_choices)));
+    if (out.tried < out.choices) value.fail("expected at least as many as \"n\", found " + value.description());
+    if (out.tried > out.choices && out.stream)
+        value.fail("cannot be used with \"stream\": which answers are the best is known at their end");
+}
+
     expect_fields(request, "CompletionRequest");
     AnswerRequest out;
-    read_answer_fields(request, out);
+    if (request.has("echo")) out.echo = request.at("echo").boolean();
+    read_answer_fields(request, out, out.echo ? 0 : 1);
+    out.echo_alone = out.max_length == 0;
+    if (out.echo_alone) out.max_length = 1; // a model writes at least one token, which nobody is told of
+    if (request.has("best_of")) read_tried(request.at("best_of"), out);
     if (request.has("logprobs")) out.likeliest = static_cast<size_t>(request.at("logprobs").integer(0, most_likeliest));
     const JsonView prompt = request.at("prompt");
     if (has_ids(prompt))
@@ -146,9 +158,9 @@ AnswerRequest completion_request(std::string_view body) {
         out.prompts = texts_of(prompt, most_texts);
     const size_t prompts = out.ids.empty() ? out.prompts.size() : out.ids.size();
     if (prompts == 0) prompt.fail("expected at least one text");
-    if (prompts * out.choices > most_texts)
+    if (const size_t each = std::max(out.choices, out.tried); prompts * each > most_texts)
         prompt.fail("expected at most " + std::to_string(most_texts) + " answers, found " + std::to_string(prompts) +
-                    " prompts of " + std::to_string(out.choices) + " each");
+                    " prompts of " + std::to_string(each) + " each");
     return out;
 }
 
@@ -203,7 +215,7 @@ GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &
     }
     out.seed = request.seed.value_or(seed);
     if (out.temperature == 0 && request.sampling.count("temperature") == 0) {
-        std::string idle = request.choices > 1 ? "n" : "";
+        std::string idle = request.tried > 1 ? "best_of" : request.choices > 1 ? "n" : "";
         const GenerateOptions plain;
         for (const SamplingOption &option : sampling_options)
             if (const auto given = request.sampling.find(option.name);
@@ -237,6 +249,8 @@ EmbeddingRequest embedding_request(std::string_view body) {
     else
         out.texts = texts_of(input, most_texts);
     if (out.texts.empty() && out.ids.empty()) input.fail("expected at least one text");
+    out.prompt_scores = request.echo && request.likeliest;
+    if (request.tried > request.choices) out.length_penalty = 1; // scores are log probabilities of a token
     out.cut = truncation_of(request);
     if (request.has("encoding_format")) {
         const JsonView format = request.at("encoding_format");

@@ -29,6 +29,9 @@ struct AnswerRequest {
     std::vector<ChatMessage> messages;
     std::vector<GivenImage> images; // of all of them
     size_t choices = 1;             // how many answers to each prompt
+    size_t tried = 0;               // of so many, if these are more, the best are told
+    bool echo = false;              // answers begin with their prompts
+    bool echo_alone = false;        // and end there
     bool stream = false, stream_usage = false;
     std::optional<int64_t> max_length;
     std::map<std::string, double, std::less<>> sampling; // numbers of sampling.hpp

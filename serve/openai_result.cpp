@@ -10,11 +10,13 @@
 namespace lamina::serve {
 namespace {
 
-Json usage_as_json(const Usage &usage) {
-    return {{"prompt_tokens", usage.prompt},
-            {"completion_tokens", usage.answer},
-            {"total_tokens", usage.prompt + usage.answer},
-            {"prompt_tokens_details", Json{{"cached_tokens", usage.reused}}}};
+Json usage_as_json(const Usage &usage, bool chat) {
+    Json out{{"prompt_tokens", usage.prompt},
+             {"completion_tokens", usage.answer},
+             {"total_tokens", usage.prompt + usage.answer},
+             {"prompt_tokens_details", Json{{"cached_tokens", usage.reused}}}};
+    if (chat) out["completion_tokens_details"] = Json{{"reasoning_tokens", usage.thought}};
+    return out;
 }
 
 const char *reason_of(Finish finish, bool called) {
@@ -103,7 +105,7 @@ std::string answer_json(const AnswerHead &head, const std::vector<Choice> &choic
         list.push_back(std::move(choice));
     }
     Json out = with_head(head, head.chat ? "chat.completion" : "text_completion", std::move(list));
-    out["usage"] = usage_as_json(usage);
+    out["usage"] = usage_as_json(usage, head.chat);
     return out.in_one_line();
 }
 
@@ -138,7 +140,7 @@ std::string finish_event(const AnswerHead &head, size_t choice, Finish finish, b
 
 std::string usage_event(const AnswerHead &head, const Usage &usage) {
     Json out = with_head(head, head.chat ? "chat.completion.chunk" : "text_completion", Json::array());
-    out["usage"] = usage_as_json(usage);
+    out["usage"] = usage_as_json(usage, head.chat);
     return "data: " + out.in_one_line() + "\n\n";
 }
 

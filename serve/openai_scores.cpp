@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -23,6 +24,7 @@ std::string text_of(const TokenScore &token) {
 }
 
 Json number_of(double log_probability) {
+    if (std::isnan(log_probability)) return nullptr;
     constexpr double least = -9999; // JSON has no infinity
     return std::max(log_probability, least);
 }
@@ -33,9 +35,9 @@ Json as_json(const TokenScore &token) {
     return {{"token", text_of(token)}, {"logprob", number_of(token.log_probability)}, {"bytes", std::move(bytes)}};
 }
 
-// Characters that begin in the token.
-size_t characters_of(const TokenScore &token) {
-    return static_cast<size_t>(std::ranges::count_if(token.text, [](char c) { return (c & '\xC0') != '\x80'; }));
+// Characters that begin in the text.
+int64_t characters_of(std::string_view text) {
+    return std::ranges::count_if(text, [](char c) { return (c & '\xC0') != '\x80'; });
 }
 
 } // namespace
@@ -52,21 +54,27 @@ Json chat_scores(std::span<const ScoredToken> tokens) {
     return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
-Json completion_scores(std::span<const ScoredToken> tokens, size_t &offset) {
+Json completion_scores(std::span<const ScoredToken> tokens, int64_t &offset) {
     Json names = Json::array(), numbers = Json::array(), others = Json::array(), offsets = Json::array();
     for (const ScoredToken &each : tokens) {
         names.push_back(text_of(each));
         numbers.push_back(number_of(each.log_probability));
-        Json top = Json::object();
+        Json top = std::isnan(each.log_probability) ? Json(nullptr) : Json::object();
         for (const TokenScore &other : each.likeliest) top[text_of(other)] = number_of(other.log_probability);
         others.push_back(std::move(top));
-        offsets.push_back(static_cast<int64_t>(offset));
-        offset += characters_of(each);
+        offsets.push_back(std::max(offset, int64_t{0}));
+        offset += characters_of(each.text);
     }
     return {{"tokens", std::move(names)},
             {"token_logprobs", std::move(numbers)},
             {"top_logprobs", std::move(others)},
             {"text_offset", std::move(offsets)}};
+}
+
+int64_t offset_before(std::string_view prompt, std::span<const ScoredToken> tokens) {
+    int64_t out = characters_of(prompt);
+    for (const ScoredToken &each : tokens) out -= characters_of(each.text);
+    return out;
 }
 
 } // namespace lamina::serve

@@ -125,7 +125,7 @@ std::string ResponseEvents::finish(const AnswerEnd &end, const Usage &usage) {
     response_["usage"] = Json{{"input_tokens", usage.prompt},
                               {"input_tokens_details", Json{{"cached_tokens", usage.reused}}},
                               {"output_tokens", usage.answer},
-                              {"output_tokens_details", Json{{"reasoning_tokens", 0}}},
+                              {"output_tokens_details", Json{{"reasoning_tokens", usage.thought}}},
                               {"total_tokens", usage.prompt + usage.answer}};
     return out + event(std::string("response.") + status, {{"response", response_}});
 }

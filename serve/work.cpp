@@ -41,11 +41,12 @@ std::optional<Work::Clock::time_point> Work::began() const {
     return began_;
 }
 
-void Work::add(std::string_view piece, std::vector<ScoredToken> scores) {
+void Work::add(News news) {
     const std::scoped_lock lock(mutex_);
-    news_.text += piece;
-    std::ranges::move(scores, std::back_inserter(news_.scores));
-    if (piece.empty()) return;
+    news_.text += news.text;
+    std::ranges::move(news.scores, std::back_inserter(news_.scores));
+    std::ranges::move(news.prompt_scores, std::back_inserter(news_.prompt_scores));
+    if (news.text.empty()) return;
     if (!began_) began_ = Clock::now();
     changed_.notify_all();
 }

@@ -37,10 +37,11 @@ class Work {
     // Waits until the work has ended or has a new piece, but not beyond `until`. Returns whether there is news.
     bool wait(Clock::time_point until);
     [[nodiscard]] bool ended() const;
-    // What was generated since the last call: a text, and how likely its tokens were, if that is wanted.
+    // What was generated since the last call: a text, and how likely its tokens were, if that is wanted; and once those
+    // of the prompt.
     struct News {
         std::string text;
-        std::vector<ScoredToken> scores;
+        std::vector<ScoredToken> scores{}, prompt_scores{};
     };
     [[nodiscard]] News take_news();
     void expect_success() const; // throws what the engine threw
@@ -51,7 +52,7 @@ class Work {
     [[nodiscard]] bool left() const;
     [[nodiscard]] bool begun() const { return began().has_value(); }
     [[nodiscard]] std::optional<Clock::time_point> began() const; // when it had its first piece
-    void add(std::string_view piece, std::vector<ScoredToken> scores = {});
+    void add(News news);
     void end(std::exception_ptr why = nullptr);
 
     Clock::time_point asked = Clock::now(); // when the request came

@@ -61,7 +61,7 @@ void Writer::tell(Batch::Progress progress) {
     if (!progress.piece.empty()) {
         if (!answer.begun()) metrics_.first_token(model_, Work::Clock::now() - answer.asked);
     }
-    answer.add(progress.piece, std::move(progress.scores));
+    answer.add({std::move(progress.piece), std::move(progress.scores), std::move(progress.prompt_scores)});
     if (progress.failed) {
         answer.end(std::make_exception_ptr(*progress.failed));
     } else if (progress.finished) {

@@ -189,7 +189,9 @@ class Answers(unittest.TestCase):
         status, _, body = self.complete(["w3"] * 2048, logit_bias={str(i): 1 for i in range(1024)}, stop="x" * 16384)
         self.assertEqual([status, "fewer at once" in body["error"]["message"]], [400, True])
         status, _, body = self.complete("w3 w9", logit_bias={"123456": 1})
-        self.assertEqual([status, "token 123456" in body["error"]["message"]], [400, True])
+        self.assertEqual([status, "/logit_bias/123456: expected a token's id, from 0 to 52" in body["error"]["message"]],
+                         [400, True], body)
+        self.assertEqual(body["error"]["param"], "logit_bias")
 
     def test_are_as_long_as_a_client_wants_them(self):
         end = {"model": "ending", "logit_bias": {"2": 100}}
@@ -305,8 +307,23 @@ class Answers(unittest.TestCase):
         self.assertEqual(same[0], same[2])
 
     def test_have_thoughts_apart(self):
-        message = self.spell(chat_template_kwargs={"think": True}, max_tokens=80)[2]["choices"][0]["message"]
+        body = self.spell(chat_template_kwargs={"think": True}, max_tokens=80)[2]
+        message = body["choices"][0]["message"]
         self.assertGreater(len(message["reasoning_content"]), 20) # it does not end
+        thought = len(message["reasoning_content"]) # tokens are characters, and the first may be blanks
+        self.assertEqual(body["usage"]["completion_tokens_details"], {"reasoning_tokens": thought})
+        # A thought that ends: the marks around it are not of it, nor are blanks.
+        ended = {"structured_outputs": {"regex": "<think> a,b </think> c{3}"}}
+        body = self.spell(**ended)[2]
+        self.assertEqual(body["choices"][0]["message"]["reasoning_content"], "a,b")
+        self.assertEqual(body["usage"]["completion_tokens_details"], {"reasoning_tokens": 3})
+        body = self.server.post("/v1/responses", {"model": "spelling", "input": "who?", "max_output_tokens": 60,
+                                                  "temperature": 1, "seed": 3})[2]
+        self.assertEqual(body["usage"]["output_tokens_details"], {"reasoning_tokens": 0})
+        events = self.events("/v1/chat/completions", {
+            "model": "spelling", "messages": [{"role": "user", "content": "who?"}], "max_tokens": 80, "temperature": 1,
+            "stream_options": {"include_usage": True}, **ended})
+        self.assertEqual(events[-1]["usage"]["completion_tokens_details"], {"reasoning_tokens": 3})
         self.assertEqual(message["content"], "")
         events = self.events("/v1/chat/completions", {
             "model": "spelling", "messages": [{"role": "user", "content": "who?"}], "max_tokens": 80, "temperature": 1,

@@ -131,6 +131,8 @@ class TheDocument(unittest.TestCase):
                     body = {**request, name: value}
                     if name == "top_logprobs" and value:
                         body["logprobs"] = True
+                    if name == "max_tokens" and value == 0:
+                        body["echo"] = True
                     if name in ["content", "messages"] and path == "/tokenize" and value:
                         body.pop("prompt")
                     if name == "model" and value is None:

@@ -132,7 +132,7 @@ TEST_CASE("tokens that are parts of a character, and those without a chance, are
     const double never = -std::numeric_limits<double>::infinity();
     const std::vector<ScoredToken> tokens{
         {{7, " \xc3", -0.5}, {{7, " \xc3", -0.5}, {9, "b", never}}}, {{8, "\xa9", -0.25}, {}}, {{9, "b", -1}, {}}};
-    size_t offset = 4;
+    int64_t offset = 4;
     const auto told = nlohmann::json::parse(completion_scores(tokens, offset).in_one_line());
     CHECK(told.at("tokens") == nlohmann::json({"bytes:\\x20\\xc3", "bytes:\\xa9", "b"}));
     CHECK(told.at("token_logprobs") == nlohmann::json({-0.5, -0.25, -1.0}));
