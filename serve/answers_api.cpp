@@ -216,11 +216,12 @@ Engine &Api::engine_that_writes(const Call &call, const std::string &model) {
 
 Response Api::completions(const Call &call) {
     const AnswerRequest request = parsed(call.request, completion_request);
+    mix_adapters(call, request);
     Engine &engine = engine_that_writes(call, request.model);
-    if (request.ids.empty())
     if (request.echo && !engine.contents().generation->encode.empty())
         throw Refusal(400, "request: /echo: " + request.model + " translates: its answers do not continue the prompt",
                       "echo");
+    if (request.ids.empty())
         return write(
             call, request,
             {with_texts(call.request, [&] { return ids_in(engine.model(), request.prompts, "prompt", true); })},
@@ -231,6 +232,7 @@ Response Api::completions(const Call &call) {
 
 Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request, chat_request);
+    mix_adapters(call, request);
     return write(call, request, prompts_of(call, request), openai_form(true));
 }
 
@@ -255,8 +257,6 @@ Response Api::count_tokens(const Call &call) {
     return {.body = Json{{"input_tokens", tokens}}.in_one_line()};
 }
 
-Response Api::write(const Call &call, const AnswerRequest &request, const Prompts &given, const AnswerForm &form) {
-    const std::vector<std::vector<int32_t>> &prompts = given.ids;
 namespace {
 
 void expect_tokens(const Engine &engine, const std::map<int32_t, double> &biases) {
@@ -290,6 +290,8 @@ std::vector<Echo> echoes_of(const Engine &engine, const AnswerRequest &request,
 
 } // namespace
 
+Response Api::write(const Call &call, const AnswerRequest &request, const Prompts &given, const AnswerForm &form) {
+    const std::vector<std::vector<int32_t>> &prompts = given.ids;
     Engine &engine = engine_that_writes(call, request.model);
     auto reading = request.grammar || request.tools ? take(grammars_, 1, call.request) : nullptr;
     GenerateOptions options = options_of(request, suggested_options(engine.model()), random_number());
@@ -329,9 +331,9 @@ std::vector<Echo> echoes_of(const Engine &engine, const AnswerRequest &request,
                           std::to_string(writing->prompt_tokens) +
                           " tokens together would take too much memory; ask for fewer at once",
                       "n");
+    expect_tokens(engine, request.biases);
     size_t memory = 0;
     if (options.likeliest) {
-    expect_tokens(engine, request.biases);
         const auto longest = static_cast<size_t>(engine.room().length);
         const size_t tokens =
             request.max_length ? std::min(static_cast<size_t>(*request.max_length), longest) : longest;

@@ -75,6 +75,7 @@ const std::vector<Api::Route> &Api::routes() {
         {"GET", "/props", &Api::show_props},
         {"GET", "/slots", &Api::show_slots},
         {"GET", "/models", &Api::list_models},
+        {"GET", "/lora-adapters", &Api::list_adapters},
         {"POST", "/models/load", &Api::load_model, admin, look, texts},
         {"POST", "/models/unload", &Api::unload_model, admin, look, texts},
         {"GET", "/v1/models", &Api::list_models},
@@ -277,11 +278,12 @@ std::string Api::told(const std::exception &why) const {
 }
 
 std::string Api::without_paths(std::string text) const {
+    if (text.starts_with("request: ")) return text; // about what the client sent: "/model" is a place in it
     for (const Models::Listed &each : models_.list()) {
-        if (each.engine != nullptr) text = replaced(text, each.engine->contents().folder.string(), each.model->name);
-        text = replaced(text, each.model->path.string(), each.model->name);
+        if (each.engine != nullptr) text = with_name(text, each.engine->contents().folder.string(), each.model->name);
+        text = with_name(text, each.model->path.string(), each.model->name);
         for (const Adapter &adapter : each.model->adapters)
-            text = replaced(text, adapter.path.string(), each.model->name);
+            text = with_name(text, adapter.path.string(), each.model->name);
     }
     return text;
 }

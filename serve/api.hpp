@@ -159,6 +159,11 @@ class Api {
     [[nodiscard]] Response stream(const Call &call, const std::shared_ptr<Writing> &writing);
     void send_events(Writing &writing, const std::function<bool()> &left, const Send &send, Use &use);
 
+    // ---- In adapters_api.cpp ----
+    [[nodiscard]] Response list_adapters(const Call &call);
+    // If the request wants a mix of adapters, the call has it from then on in place of its model.
+    void mix_adapters(const Call &call, const AnswerRequest &request);
+
     // ---- In tokens_api.cpp ----
     [[nodiscard]] Engine &engine_called_or_only(const Call &call, const std::string &name); // "": the only one
     [[nodiscard]] Response tokenize_text(const Call &call);
@@ -233,6 +238,7 @@ class Api {
     Budget image_memory_{4 * most_answer_memory}, audio_memory_{4 * most_answer_memory};
     // Requests whose grammars, images and audio are read: only then it is known what memory these take.
     Budget grammars_{2}, images_{1}, audio_{1};
+    Budget mixing_{1}; // likewise requests whose mixes of adapters are made
     std::optional<RequestLog> log_;
     Models models_; // last, so that they end first
 };

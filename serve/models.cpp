@@ -212,7 +212,10 @@ void Models::do_unload(Entry &entry) {
         if (each.model.parent == entry.model.name) do_unload(each);
     change(entry, State::unloading);
     constexpr std::chrono::milliseconds often{20};
-    while (engine.use_count() > 1) std::this_thread::sleep_for(often); // its requests; nobody can find it any more
+    while (engine.use_count() > 1) { // its requests; nobody can find it any more
+        mixes_.forget(*engine);
+        std::this_thread::sleep_for(often);
+    }
     engine.reset();
     change(entry, State::unloaded);
 }
@@ -248,18 +251,36 @@ Models::Opened Models::open(const ServedModel &model) {
     return out;
 }
 
+// Bytes that caches may take.
+uint64_t Models::promised_on(const Device &device) const {
+    uint64_t out = 0;
+    for (const auto &engines : {loaded(), mixes_.all()})
+        for (const std::shared_ptr<Engine> &each : engines)
+            if (share_a_device(each->device(), device)) out += each->room().caches;
+    return out;
+}
+
+std::shared_ptr<Engine> Models::mixed(const std::shared_ptr<Engine> &parent, const std::vector<Adapter> &adapters) {
+    if (auto found = mixes_.find(*parent, adapters)) return found;
+    return mixes_.add(parent, adapters, [this](const Engine &of, const std::vector<Adapter> &with) {
+        const Engine::Options options{.session = {},
+                                      .batch = options_.batch,
+                                      .promised = promised_on(of.device()),
+                                      .parent = &of,
+                                      .adapters = with};
+        return std::make_unique<Engine>(of.name(), runtime_, of.model(), of.device(), options, metrics_);
+    });
+}
+
 std::shared_ptr<Engine> Models::engine_of(const ServedModel &model, const Opened &files) {
     const std::shared_ptr<Engine> parent = model.parent.empty() ? nullptr : find(model.parent);
     if (parent == nullptr && !model.parent.empty())
         throw Error(ErrorCode::failure, model.parent + ", whose weights it needs, is not loaded");
     const Device &device = parent == nullptr ? model.device : parent->device();
-    uint64_t promised = 0; // on its device
-    for (const std::shared_ptr<Engine> &each : loaded())
-        if (share_a_device(each->device(), device)) promised += each->room().caches;
     const Engine::Options options{.session = model.session,
                                   .batch = options_.batch,
                                   .smaller_caches = options_.smaller_caches,
-                                  .promised = promised,
+                                  .promised = promised_on(device),
                                   .parent = parent.get(),
                                   .adapters = model.adapters,
                                   .draft = files.draft};

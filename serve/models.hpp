@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine.hpp"
+#include "mixes.hpp"
 
 #include "serve/server.hpp"
 
@@ -59,6 +60,10 @@ class Models {
     [[nodiscard]] std::shared_ptr<Engine> find(std::string_view name);
     // The name of a model that has this alias or name; throws the same.
     [[nodiscard]] const std::string &name_of(std::string_view alias) const;
+    // A model with these adapters of it. One thread at a time. Throws Refusal (503) if there are too many others, and
+    // Error.
+    [[nodiscard]] std::shared_ptr<Engine> mixed(const std::shared_ptr<Engine> &parent,
+                                                const std::vector<Adapter> &adapters);
     [[nodiscard]] bool loads_on_demand() const { return options_.most != 0; }
 
     // These return at once: models are loaded and unloaded one after the other, on a thread of their own. Nothing
@@ -100,6 +105,7 @@ class Models {
     };
     [[nodiscard]] static Opened open(const ServedModel &model);
     [[nodiscard]] std::shared_ptr<Engine> engine_of(const ServedModel &model, const Opened &files);
+    [[nodiscard]] uint64_t promised_on(const Device &device) const;
     void change(Entry &entry, State state, std::shared_ptr<Engine> engine = nullptr, const std::string &failure = "");
 
     const Runtime runtime_;
@@ -111,6 +117,7 @@ class Models {
     uint64_t uses_ = 0;
     std::deque<Job> jobs_;
     Job running_;
+    Mixes mixes_; // which has a lock of its own
     bool ending_ = false;
     std::thread thread_; // last, so that it sees all of the above
 };

@@ -40,6 +40,23 @@ void read_biases(const JsonView &value, AnswerRequest &out) {
     }
 }
 
+// llama.cpp's [{"id": 0, "scale": 0.5}]: adapters of the model; those that are not listed have no effect.
+void read_lora(const JsonView &value, AnswerRequest &out) {
+    constexpr size_t most = 64;
+    constexpr double strongest = 100;
+    auto &wanted = out.lora.emplace();
+    for (const JsonView each : value.items()) {
+        expect_fields(each, "AdapterScale");
+        const JsonView scale = each.at("scale");
+        if (!(std::abs(scale.number()) <= strongest))
+            scale.fail("expected a number from -100 to 100, found " + scale.description());
+        wanted.push_back({static_cast<size_t>(each.at("id").integer(0, most - 1)), scale.number()});
+    }
+    std::ranges::sort(wanted, {}, &AnswerRequest::Adapter::id);
+    const auto twice = std::ranges::adjacent_find(wanted, {}, &AnswerRequest::Adapter::id);
+    if (twice != wanted.end()) value.fail("expected each adapter once, found " + std::to_string(twice->id) + " twice");
+}
+
 void read_stop(const JsonView &value, AnswerRequest &out) {
     constexpr size_t most = 64, most_bytes = 1 << 14; // each token is compared with all of them
     out.stop = texts_of(value, most);
@@ -77,6 +94,7 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out, int64_t sho
             .fail("expected at most as many as \"max_tokens\", found " + std::to_string(out.min_length));
     if (request.has("n"))
         out.choices = static_cast<size_t>(request.at("n").integer(1, static_cast<int64_t>(most_choices)));
+    if (request.has("lora")) read_lora(request.at("lora"), out);
     if (request.has("stop")) read_stop(request.at("stop"), out);
     out.grammar = grammar_of(request);
     if (request.has("stream")) out.stream = request.at("stream").boolean();
@@ -118,6 +136,13 @@ std::vector<std::vector<int32_t>> ids_of_texts(const JsonView &input) {
     return out;
 }
 
+void read_tried(const JsonView &value, AnswerRequest &out) {
+    out.tried = static_cast<size_t>(value.integer(1, static_cast<int64_t>(most_choices)));
+    if (out.tried < out.choices) value.fail("expected at least as many as \"n\", found " + value.description());
+    if (out.tried > out.choices && out.stream)
+        value.fail("cannot be used with \"stream\": which answers are the best is known at their end");
+}
+
 // Only what is the default anyway.
 void expect_plain_text(const JsonView &request) {
     if (!request.has("modalities")) return;
@@ -136,13 +161,6 @@ std::vector<std::string> shared_fields() {
 AnswerRequest completion_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
-void read_tried(const JsonView &value, AnswerRequest &out) {
-    out.tried = static_cast<size_t>(value.integer(1, static_cast<int64_t>(most_choices)));
-    if (out.tried < out.choices) value.fail("expected at least as many as \"n\", found " + value.description());
-    if (out.tried > out.choices && out.stream)
-        value.fail("cannot be used with \"stream\": which answers are the best is known at their end");
-}
-
     expect_fields(request, "CompletionRequest");
     AnswerRequest out;
     if (request.has("echo")) out.echo = request.at("echo").boolean();
@@ -231,6 +249,8 @@ GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &
     out.min_length = request.min_length;
     out.ignore_end = request.ignore_end;
     out.likeliest = request.likeliest;
+    out.prompt_scores = request.echo && request.likeliest;
+    if (request.tried > request.choices) out.length_penalty = 1; // scores are log probabilities of a token
     out.max_length = request.max_length.value_or(0);
     if (request.grammar) out.grammar = request.grammar();
     out.stop = request.stop;
@@ -249,8 +269,6 @@ EmbeddingRequest embedding_request(std::string_view body) {
     else
         out.texts = texts_of(input, most_texts);
     if (out.texts.empty() && out.ids.empty()) input.fail("expected at least one text");
-    out.prompt_scores = request.echo && request.likeliest;
-    if (request.tried > request.choices) out.length_penalty = 1; // scores are log probabilities of a token
     out.cut = truncation_of(request);
     if (request.has("encoding_format")) {
         const JsonView format = request.at("encoding_format");

@@ -41,7 +41,12 @@ struct AnswerRequest {
     std::optional<size_t> likeliest; // how many of the likeliest tokens are told of in each place; nothing: no scores
     std::optional<uint64_t> seed;
     std::vector<std::string> stop;
-    MakeGrammar grammar; // of which every answer must be, or null
+    struct Adapter {
+        size_t id = 0;
+        double scale = 0; // 0: without it
+    };
+    std::optional<std::vector<Adapter>> lora; // of the model, by id; nothing: as the model is
+    MakeGrammar grammar;                      // of which every answer must be, or null
     // ---- Of a conversation ----
     std::optional<Tools> tools;
     std::optional<bool> shortens;                 // leaves out the oldest turns if it is too long

@@ -44,7 +44,7 @@ values = {
     "tool_choice": "none", "messages": [message], "modalities": ["text"], "response_format": {"type": "text"},
     "structured_outputs": {"choice": [" w3"]}, "text": {"format": {"type": "text"}}, "system": "w9", "logit_bias": {"3": 1},
     "stop": "w51", "stop_sequences": "w51", "input": "w7", "prompt": "w7", "documents": ["w3"], "texts": ["w3"],
-    "inputs": "w7", "tokens": [7], "text_2": "w3",
+    "inputs": "w7", "tokens": [7], "text_2": "w3", "lora": [],
 }
 flat = {"tools": [{"type": "function", "name": "f"}]}
 anthropic = {"tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "none"}, "thinking": {"type": "enabled"}}
