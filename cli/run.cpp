@@ -27,7 +27,7 @@ namespace {
 struct RunOptions {
     std::filesystem::path model, output_folder;
     std::vector<std::string> texts, inputs, outputs, taps;
-    std::string graph, language, task, on_error = "stop";
+    std::string graph, language, task, timestamps, subtitles, on_error = "stop";
     SessionArguments session;
     LoadArguments load;
     std::filesystem::path draft;
@@ -228,13 +228,35 @@ int run_images(const RunOptions &options, const Model &model, Session session, L
     return 0;
 }
 
+// ---- Audio ----
+
+const std::vector<std::pair<std::string, Timestamps>> timestamps_named{{"segments", Timestamps::segments},
+                                                                        {"words", Timestamps::words},
+                                                                        {"characters", Timestamps::characters}};
+
+int run_audio(const RunOptions &options, GenerateOptions generate, const AudioFormat &audio, Session session,
+              LineReader lines, Output &output) {
+    for (const auto &[name, which] : timestamps_named)
+        if (options.timestamps == name) generate.timestamps = which;
+    // Subtitles are of segments, where the model tells them.
+    if (!options.subtitles.empty() && options.timestamps.empty() && audio.tells(Timestamps::segments))
+        generate.timestamps = Timestamps::segments;
+    if (!options.subtitles.empty() && (options.texts.size() != 1 || output.json()))
+        throw Error(ErrorCode::usage, "--subtitles: expected one audio file, and no --json");
+    AudioRun files(audio, std::move(session), output, generate);
+    if (!options.subtitles.empty()) files.show_as(options.subtitles == "srt" ? Subtitles::srt : Subtitles::vtt);
+    if (options.texts.empty()) return files.lines(std::move(lines));
+    files.files(options.texts);
+    return 0;
+}
+
 // ---- The command ----
 
 std::vector<std::string> generate_options() {
-    std::vector<std::string> out{"--image",          "--batch", "--beams",      "--hypotheses", "--likeliest",
-                                 "--length-penalty", "--seed",  "--max-length", "--min-length", "--ignore-end",
-                                 "--stop",           "--cache", "--language",   "--task",       "--json-schema",
-                                 "--grammar",        "--regex", "--draft"};
+    std::vector<std::string> out{"--timestamps", "--subtitles", "--image",         "--batch",          "--beams", "--hypotheses", "--likeliest",
+                                 "--prompt-scores", "--length-penalty", "--seed",  "--max-length", "--min-length",
+                                 "--ignore-end",    "--stop",           "--cache", "--language",   "--task",
+                                 "--json-schema",   "--grammar",        "--regex", "--draft"};
     for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
     return out;
 }
@@ -257,6 +279,7 @@ void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     check_answer_options(app, g);
     if (!json) refuse_given(app, {"--hypotheses"}, "needs --json, which shows more than the best one");
     if (!json) refuse_given(app, {"--likeliest"}, "needs --json, which shows how likely tokens were");
+    if (!options.likeliest) refuse_given(app, {"--prompt-scores"}, "needs --likeliest");
     if (const int64_t beams = g.beams.value_or(1); g.hypotheses > beams)
         throw Error(ErrorCode::usage, "--hypotheses " + std::to_string(g.hypotheses) +
                                           ": expected at most as many as --beams, " + std::to_string(beams));
@@ -279,7 +302,6 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         return 0;
     }
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
-    if (!options.likeliest) refuse_given(app, {"--prompt-scores"}, "needs --likeliest");
     const ModelContents contents = inspect(model);
     if (!options.images.empty()) expect_image_prompts(model);
     if (are_images(options.texts, contents) || (contents.images && !options.labels.empty())) {
@@ -332,11 +354,9 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
                      {"--hypotheses", "--likeliest", "--prompt-scores", "--stop", "--json-schema", "--grammar",
                       "--regex", "--draft"},
                      "does not apply to audio");
-        AudioRun files(*audio, runtime.session(model, device, how), output, generate);
-        if (options.texts.empty()) return files.lines(lines);
-        files.files(options.texts);
-        return 0;
+        return run_audio(options, generate, *audio, runtime.session(model, device, how), lines, output);
     }
+    refuse_given(app, {"--timestamps", "--subtitles"}, "is about audio, which this model does not take");
     Session session = runtime.session(model, device, how);
     use_draft(session, options.draft, runtime, how);
     TextRun texts(model, session, output, generate);
@@ -389,6 +409,11 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--language", options->language, "NAME", "language of the speech, such as en; default: detected")
         .not_empty();
     app.option("--task", options->task, "NAME", "transcribe, or translate to English; default: transcribe").not_empty();
+    app.choice("--timestamps", options->timestamps, {"segments", "words", "characters"},
+               "when what was said, in seconds: of segments, by models such as Whisper; of words or characters, by "
+               "those that score characters");
+    app.choice("--subtitles", options->subtitles, {"srt", "vtt"},
+               "the transcript of one audio file as subtitles, of segments where the model tells them");
     app.flag("--truncate", options->truncate,
              "cut texts of more tokens than a model reads; without it they are errors");
     app.flag("--pairs", options->pairs,
@@ -418,11 +443,11 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--likeliest", options->likeliest, "N",
                "with --json: how likely the tokens were, and the N likeliest in their place")
         .within(int64_t{0}, int64_t{128});
+    app.flag("--prompt-scores", options->generate.prompt_scores,
+             "with --likeliest: the same of the tokens of the text");
     add_answer_options(app, options->generate, Defaults::own);
     add_grammar_options(app, options->grammar);
     return {app, [options, app, &global](Output &output) { return run(*options, app, global, output); }};
 }
 
 } // namespace lamina::cli
-    app.flag("--prompt-scores", options->generate.prompt_scores,
-             "with --likeliest: the same of the tokens of the text");

@@ -135,6 +135,10 @@ struct SessionOptions {
 // TextGeneration::choices (inspect.hpp) lists those of a model.
 using Choices = std::map<std::string, std::string, std::less<>>;
 
+// What a transcript tells the times of. Models such as Whisper know those of segments; those that score characters for
+// each moment of audio (CTC), of words and of characters.
+enum class Timestamps { none, segments, words, characters };
+
 // How text is generated. What is left open here is as the model says in its files; if they do not say it either, a text
 // is generated greedily. A text is sampled only if a temperature is given here: suggested_options() of texts.hpp.
 struct GenerateOptions {
@@ -159,15 +163,15 @@ struct GenerateOptions {
     double top_n_sigma = 0;    // above 0: those whose scores are within so many standard deviations of the best
     // XTC: so often, of the tokens with at least the threshold's probability, all but the least likely are left out.
     double xtc_probability = 0, xtc_threshold = 0.1;
-    // Above 1: make tokens that have occurred, also in the prompt, less likely. If absent: as the model says,
-    // else 1.
-    std::optional<double> repetition_penalty{};
-    // Subtracted from the score of a token that occurs in the answer: as often as it occurs, and once.
     // 2: mirostat. Tokens that would surprise too much are left out, so that those of the text surprise by mirostat_tau
     // bits on average: by how much at most follows the error of each token at the rate mirostat_eta. 0: off. Not for
     // beams that compete.
     size_t mirostat = 0;
     double mirostat_tau = 5, mirostat_eta = 0.1;
+    // Above 1: make tokens that have occurred, also in the prompt, less likely. If absent: as the model says,
+    // else 1.
+    std::optional<double> repetition_penalty{};
+    // Subtracted from the score of a token that occurs in the answer: as often as it occurs, and once.
     double frequency_penalty = 0, presence_penalty = 0;
     // DRY: a token that would lengthen a sequence that occurred before, to more than dry_allowed_length tokens, loses
     // multiplier * base^(length - dry_allowed_length). No sequence goes beyond a token with a text of dry_breakers.
@@ -184,13 +188,13 @@ struct GenerateOptions {
     // Hypotheses tell how likely each token was, and so many of the likeliest ones in its place; at most 128. No token
     // is then left out because a grammar leaves no choice.
     std::optional<size_t> likeliest{};
+    // With `likeliest`: the same of the tokens of the prompt, which is then read anew, whatever `reuse` says. Only for
+    // one beam, with caches, and models without an encoder; a prompt has no images then.
+    bool prompt_scores = false;
     std::vector<std::string> stop; // the output ends before the first of these; none: those of the model, if it has any
     std::optional<Grammar> grammar{}; // what the text must be; it ends where nothing can follow
     bool special_tokens = true;       // add the model's special tokens to a prompt; false: the prompt contains them
     bool skip_special_tokens = true;  // false: the text has them, such as those around a call of a tool; never the end
-    // With `likeliest`: the same of the tokens of the prompt, which is then read anew, whatever `reuse` says. Only for
-    // one beam, with caches, and models without an encoder; a prompt has no images then.
-    bool prompt_scores = false;
     bool cached = true;               // false: no key-value cache; every step computes the whole sequence
     // Do not compute again what a prompt has in common with the text that was generated before, as in a conversation.
     // The numbers may differ in their last bits from those of a session that never saw that text.
@@ -206,6 +210,7 @@ struct GenerateOptions {
     // Called for a text that has no answer, and so no hypotheses, because one of its scores is NaN or infinite. Without
     // this function, the error is thrown, and the other texts have no answers, either.
     std::function<void(size_t text, const Error &why)> failed;
+    Timestamps timestamps = Timestamps::none; // of transcripts: transcribe() of audio.hpp
 };
 
 struct TokenScore {
@@ -232,14 +237,14 @@ struct Hypothesis {
     size_t reused = 0;                 // tokens of the prompt that were not computed: GenerateOptions::reuse
     std::vector<ScoredToken> scores{}; // of `tokens`, if GenerateOptions::likeliest is given
     size_t guessed = 0, accepted = 0;  // tokens that were guessed ahead, and of these the right ones
+    // Of what the model read before the answer, but for the first token: GenerateOptions::prompt_scores. Tokens that
+    // the model's files suppress count here like all others.
+    std::vector<ScoredToken> prompt_scores{};
 };
 
 class Session {
   public:
     Session(const Session &) = default;
-    // Of what the model read before the answer, but for the first token: GenerateOptions::prompt_scores. Tokens that
-    // the model's files suppress count here like all others.
-    std::vector<ScoredToken> prompt_scores{};
     Session &operator=(const Session &) = default;
     ~Session() = default;
 

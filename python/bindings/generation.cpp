@@ -69,6 +69,18 @@ std::vector<std::string> sampling_names() {
     return out;
 }
 
+constexpr std::array timestamps_named{"", "segments", "words", "characters"}; // in the order of Timestamps
+
+std::string timestamps(const GenerateOptions &options) {
+    return timestamps_named[static_cast<size_t>(options.timestamps)];
+}
+void tell_times(GenerateOptions &options, const std::string &name) {
+    const auto found = std::ranges::find(timestamps_named, name);
+    if (found == timestamps_named.end())
+        throw nb::value_error("timestamps: expected 'segments', 'words' or 'characters'");
+    options.timestamps = static_cast<Timestamps>(found - timestamps_named.begin());
+}
+
 // The names are those of lamina.hpp, which explains them, as does lamina/_options.py.
 void add_options(nb::module_ &m) {
     auto options = nb::class_<GenerateOptions>(m, "GenerateOptions")
@@ -85,6 +97,7 @@ void add_options(nb::module_ &m) {
                        .def_rw("ignore_end", &GenerateOptions::ignore_end)
                        .def_rw("biases", &GenerateOptions::biases)
                        .def_rw("likeliest", &GenerateOptions::likeliest)
+                       .def_rw("prompt_scores", &GenerateOptions::prompt_scores)
                        .def_rw("dry_breakers", &GenerateOptions::dry_breakers)
                        .def_prop_rw("choices", &choices, &choose)
                        .def_rw("stop", &GenerateOptions::stop)
@@ -95,9 +108,9 @@ void add_options(nb::module_ &m) {
                        .def_rw("reuse", &GenerateOptions::reuse)
                        .def_rw("guess_ahead", &GenerateOptions::guess_ahead)
                        .def_rw("progress", &GenerateOptions::progress)
-                       .def_rw("stream", &GenerateOptions::stream);
+                       .def_rw("stream", &GenerateOptions::stream)
+                       .def_prop_rw("timestamps", &timestamps, &tell_times);
     for (const SamplingOption &option : sampling_options)
-                       .def_rw("prompt_scores", &GenerateOptions::prompt_scores)
         std::visit([&](auto member) { options.def_rw(option.name.data(), member); }, option.member);
     m.attr("sampling_options") = nb::cast(sampling_names());
 }
@@ -131,6 +144,8 @@ void add_generation(nb::module_ &m) {
             .def_prop_ro("finish", &finish_name,
                          "Why it ended: at an \"end\" token, before a \"stop\" string, or at the maximum \"length\".")
             .def_ro("scores", &Hypothesis::scores, "How likely its tokens were: the option likeliest.")
+            .def_ro("prompt_scores", &Hypothesis::prompt_scores,
+                    "How likely the prompt's tokens were, but for the first: the option prompt_scores.")
             .def_ro("reused", &Hypothesis::reused, "Tokens of the prompt that were not computed again.")
             .def("__repr__",
                  [](const Hypothesis &h) {
@@ -144,8 +159,6 @@ void add_generation(nb::module_ &m) {
         [](Session &session, const Texts &texts, const GenerateOptions &options) {
             return unlocked([&] { return session.hypotheses(texts, options); });
         },
-            .def_ro("prompt_scores", &Hypothesis::prompt_scores,
-                    "How likely the prompt's tokens were, but for the first: the option prompt_scores.")
         nb::arg("session"), nb::arg("texts"), nb::arg("options"));
     m.def(
         "chat_prompt",

@@ -78,6 +78,9 @@ class GenerateOptions(TypedDict, total=False):
         Called as progress(done, all) after every batch.
     stream
         Called as stream(text, piece) with each new piece of a text: its number and whole characters. Only for one beam.
+    timestamps
+        Of transcripts, what `Transcript.segments` are: "segments" of models such as Whisper, or "words" or "characters"
+        of those that score characters; none.
     """
 
     batch: int
@@ -96,12 +99,12 @@ class GenerateOptions(TypedDict, total=False):
     top_n_sigma: float
     xtc_probability: float
     xtc_threshold: float
-    repetition_penalty: float
-    frequency_penalty: float
-    presence_penalty: float
     mirostat: int
     mirostat_tau: float
     mirostat_eta: float
+    repetition_penalty: float
+    frequency_penalty: float
+    presence_penalty: float
     dry_multiplier: float
     dry_base: float
     dry_allowed_length: int
@@ -110,10 +113,10 @@ class GenerateOptions(TypedDict, total=False):
     min_length: int
     ignore_end: bool
     likeliest: int
+    prompt_scores: bool
     seed: int
     first: int
     max_length: int
-    prompt_scores: bool
     choices: Mapping[str, str]
     stop: Sequence[str]
     grammar: Grammar
@@ -124,6 +127,7 @@ class GenerateOptions(TypedDict, total=False):
     guess_ahead: int
     progress: Callable[[int, int], None]
     stream: Callable[[int, str], None]
+    timestamps: Literal["segments", "words", "characters"]
 
 
 class ImageOptions(TypedDict, total=False):
@@ -209,23 +213,23 @@ class ReadOptions(TypedDict, total=False):
         How many texts are processed together; 32.
     truncate
         Cut a text that is too long for the model; False: it is an error.
-    progress
-        Called as progress(done, all) after every batch.
-    """
-
     prompt_name
         The name of the prompt that tells a reranker what is asked for: one of `Model.prompts`. "": none. By default, the
         one that the model's makers chose, if any.
     prompt
         The text itself, such as "Find the answer.", in place of one by its name.
+    progress
+        Called as progress(done, all) after every batch.
+    """
+
     batch: int
     truncate: bool
+    prompt_name: str
+    prompt: str
     progress: Callable[[int, int], None]
 
 
 class EmbedOptions(TypedDict, total=False):
-    prompt_name: str
-    prompt: str
     """How texts are turned into vectors. None is as if an option was not given.
 
     batch, batch_size
@@ -276,12 +280,12 @@ _ELSEWHERE = {
     "logit_bias": "biases",
     "logprobs": "likeliest",
     "top_logprobs": "likeliest",
+    "prompt_logprobs": "prompt_scores",
+    "echo": "prompt_scores",
     "min_tokens": "min_length",
     "min_new_tokens": "min_length",
     "ignore_eos": "ignore_end",
     "add_special_tokens": "special_tokens",
-    "prompt_logprobs": "prompt_scores",
-    "echo": "prompt_scores",
     "truncation": "truncate",
     "json_schema": "grammar",
     "response_format": "grammar",

@@ -63,9 +63,9 @@ size_t windows_at_once(const detail::SessionState &session, const GenerateOption
 
 } // namespace
 
-std::vector<Ids> start_of(const model::Model &model, const Choices &choices) {
+std::vector<Ids> start_of(const model::Model &model, const GenerateOptions &options) {
     std::vector<Ids> out = model.tokens.start;
-    for (const auto &[name, wanted] : choices) {
+    for (const auto &[name, wanted] : options.choices) {
         const auto choice = model.tokens.choices.find(name);
         if (choice == model.tokens.choices.end())
             throw Error(ErrorCode::usage, name + ": " + model.folder.string() + " has no such setting" +
@@ -80,6 +80,8 @@ std::vector<Ids> start_of(const model::Model &model, const Choices &choices) {
                                               "; supported: " + joined(names_of(ids)));
         out[place] = {id->second};
     }
+    if (options.timestamps != Timestamps::none && !out.empty() && out.back() == Ids{model.tokens.timestamps->none})
+        out.pop_back();
     return out;
 }
 
@@ -102,6 +104,16 @@ GenerateOptions resolved(const model::Model &model, GenerateOptions options, boo
         options.repetition_penalty = suggested == g.sampling.end() ? 1 : suggested->second;
     }
     check_options(options);
+    if (options.prompt_scores && (!g.encode.empty() || options.beams != 1))
+        throw Error(ErrorCode::usage, "prompt_scores: expected a model that continues texts, and one beam");
+    if (options.prompt_scores) options.reuse = false;
+    if (options.mirostat != 0 && samples_beams(options))
+        throw Error(ErrorCode::usage, "mirostat: expected one beam, or samples that do not compete as beams");
+    if (options.timestamps != Timestamps::none)
+        if (options.timestamps != Timestamps::segments || !g.audio || !model.tokens.timestamps)
+            throw Error(ErrorCode::usage,
+                        "timestamps: " + model.folder.string() + " gives " +
+                            (g.audio && model.tokens.timestamps ? "those of segments alone" : "none"));
     const size_t tokens = g.target->size();
     for (const auto &[token, bias] : options.biases)
         if (token < 0 || static_cast<size_t>(token) >= tokens)
@@ -129,13 +141,15 @@ Task task_of(const model::Model &model, Source source, uint64_t number, size_t p
              const std::shared_ptr<const GenerateOptions> &options) {
     const model::Generation &g = *model.generation;
     Task task;
-    task.prefix = start_of(model, options->choices);
+    task.prefix = start_of(model, *options);
     task.number = number;
     task.positions = positions;
     task.options = options;
     if (g.encode.empty())
         for (const int32_t id : std::get<Ids>(source)) task.prefix.push_back({id}); // a prompt, to be continued
     const std::string text = "text " + std::to_string(number - options->first + 1);
+    if (options->prompt_scores && std::ranges::any_of(task.prefix, [](const Ids &place) { return place.front() < 0; }))
+        throw Error(ErrorCode::usage, text + ": prompt_scores: expected a prompt without images");
     if (task.prefix.empty())
         throw Error(ErrorCode::input, text + ": empty, and the model has no token that texts begin with");
     task.max_length = options->max_length != 0 ? static_cast<size_t>(options->max_length)
@@ -148,8 +162,6 @@ namespace {
 
 // The texts of one call, and what has become of them.
 class Texts {
-    if (options->prompt_scores && std::ranges::any_of(task.prefix, [](const Ids &place) { return place.front() < 0; }))
-        throw Error(ErrorCode::usage, text + ": prompt_scores: expected a prompt without images");
   public:
     Texts(const model::Model &model, const std::vector<Source> &sources, const GenerateOptions &options)
         : options_(options), out_(sources.size()) {
