@@ -5,7 +5,9 @@
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 
+#include <lamina/audio.hpp>
 #include <lamina/batch.hpp>
+#include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
 #include <lamina/texts.hpp>
 
@@ -14,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <new>
 #include <span>
@@ -100,10 +103,10 @@ void notify(const std::string &line) {
 
 struct Stopped {}; // by the caller's function
 
-// A text of `prompt`, or as much of it as the caller wanted.
-std::string written(lamina_model &model, const std::string &prompt, GenerateOptions options, lamina_piece *piece,
-                    void *user) {
-    if (piece == nullptr) return model.session.generate({prompt}, options).front();
+// What `write` returns with the options, or as much of it as the caller wanted.
+std::string streamed(GenerateOptions options, lamina_piece *piece, void *user,
+                     const std::function<std::string(const GenerateOptions &)> &write) {
+    if (piece == nullptr) return write(options);
     std::string so_far;
     options.stream = [&](size_t, std::string_view each) {
         const std::string text(each);
@@ -111,10 +114,28 @@ std::string written(lamina_model &model, const std::string &prompt, GenerateOpti
         if (piece(user, text.c_str()) != 0) throw Stopped();
     };
     try {
-        return model.session.generate({prompt}, options).front();
+        return write(options);
     } catch (const Stopped &) {
         return so_far;
     }
+}
+
+std::string written(lamina_model &model, const std::string &prompt, const GenerateOptions &options, lamina_piece *piece,
+                    void *user) {
+    return streamed(options, piece, user,
+                    [&](const GenerateOptions &how) { return model.session.generate({prompt}, how).front(); });
+}
+
+std::string heard(lamina_model &model, const Audio &audio, const char *options, lamina_piece *piece, void *user) {
+    return streamed(c::transcription_options(options), piece, user,
+                    [&](const GenerateOptions &how) { return transcribe(model.session, {audio}, how).front().text; });
+}
+
+// At the model's rate, so that no more of a file is held.
+Audio audio_of(const lamina_model &model, const char *path) {
+    const auto format = inspect(model.model).audio();
+    if (!format) throw Error(ErrorCode::usage, model.model.name() + " does not transcribe audio");
+    return read_audio(path, {.rate = format->rate});
 }
 
 // A text, whole or in parts. A message that calls tools may have none.
@@ -230,6 +251,25 @@ int lamina_chat(lamina_model *model, const char *messages, const char *options, 
             prompt = chat_prompt(content, said.messages, how.variables);
         }
         *out = copied(written(*model, prompt, how.generate, piece, user));
+    });
+}
+
+int lamina_transcribe(lamina_model *model, const float *samples, size_t count, int64_t rate, const char *options,
+                      lamina_piece *piece, void *user, char **text) {
+    return guarded([&] {
+        *expect(text, "text") = nullptr;
+        const std::span<const float> given(count == 0 ? nullptr : expect(samples, "samples"), count);
+        const Audio audio{.samples = {given.begin(), given.end()}, .rate = rate};
+        *text = copied(heard(*expect(model, "model"), audio, options, piece, user));
+    });
+}
+
+int lamina_transcribe_file(lamina_model *model, const char *path, const char *options, lamina_piece *piece, void *user,
+                           char **text) {
+    return guarded([&] {
+        *expect(text, "text") = nullptr;
+        const Audio audio = audio_of(*expect(model, "model"), expect(path, "path"));
+        *text = copied(heard(*model, audio, options, piece, user));
     });
 }
 

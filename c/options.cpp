@@ -35,27 +35,31 @@ std::vector<std::string> texts_of(const JsonView &value) {
     return out;
 }
 
-Readers readers_of(GenerateOptions &out) {
-    Readers readers{
-        {"max_length", [&](const JsonView &v) { out.max_length = v.integer(1, most_tokens); }},
-        {"min_length", [&](const JsonView &v) { out.min_length = v.integer(0, most_tokens); }},
-        {"seed",
-         [&](const JsonView &v) {
-             out.seed = static_cast<uint64_t>(v.integer(0, std::numeric_limits<int64_t>::max()));
-         }},
-        {"stop", [&](const JsonView &v) { out.stop = texts_of(v); }},
-        {"json_schema", [&](const JsonView &v) { out.grammar = Grammar::json_schema(v.written(), "json_schema"); }},
-        {"regex", [&](const JsonView &v) { out.grammar = Grammar::regex(v.string(), "regex"); }},
-        {"grammar", [&](const JsonView &v) { out.grammar = Grammar::gbnf(v.string(), "grammar"); }},
-        {"special_tokens", [&](const JsonView &v) { out.special_tokens = v.boolean(); }},
-        {"guess_ahead", [&](const JsonView &v) { out.guess_ahead = static_cast<size_t>(v.integer(0, 64)); }},
-        {"reuse", [&](const JsonView &v) { out.reuse = v.boolean(); }}};
+// Of texts and of audio.
+Readers readers_of_tokens(GenerateOptions &out) {
+    Readers readers{{"max_length", [&](const JsonView &v) { out.max_length = v.integer(1, most_tokens); }},
+                    {"seed", [&](const JsonView &v) {
+                         out.seed = static_cast<uint64_t>(v.integer(0, std::numeric_limits<int64_t>::max()));
+                     }}};
     for (const SamplingOption &option : sampling_options)
         readers[std::string(option.name)] = [&](const JsonView &v) {
             const double number = v.number();
             if (!option.takes(number)) v.fail("expected " + option.expected() + ", found " + v.description());
             option.set(out, number);
         };
+    return readers;
+}
+
+Readers readers_of(GenerateOptions &out) {
+    Readers readers = readers_of_tokens(out);
+    readers["min_length"] = [&](const JsonView &v) { out.min_length = v.integer(0, most_tokens); };
+    readers["stop"] = [&](const JsonView &v) { out.stop = texts_of(v); };
+    readers["json_schema"] = [&](const JsonView &v) { out.grammar = Grammar::json_schema(v.written(), "json_schema"); };
+    readers["regex"] = [&](const JsonView &v) { out.grammar = Grammar::regex(v.string(), "regex"); };
+    readers["grammar"] = [&](const JsonView &v) { out.grammar = Grammar::gbnf(v.string(), "grammar"); };
+    readers["special_tokens"] = [&](const JsonView &v) { out.special_tokens = v.boolean(); };
+    readers["guess_ahead"] = [&](const JsonView &v) { out.guess_ahead = static_cast<size_t>(v.integer(0, 64)); };
+    readers["reuse"] = [&](const JsonView &v) { out.reuse = v.boolean(); };
     return readers;
 }
 
@@ -91,6 +95,15 @@ ConversationOptions chat_options(const char *json, const GenerateOptions &sugges
     };
     read(json, readers);
     out.generate.special_tokens = false; // the template has them
+    return out;
+}
+
+GenerateOptions transcription_options(const char *json) {
+    GenerateOptions out;
+    Readers readers = readers_of_tokens(out);
+    for (const char *choice : {"language", "task"})
+        readers[choice] = [&out, choice](const JsonView &v) { out.choices[choice] = text_of(v); };
+    read(json, readers);
     return out;
 }
 

@@ -27,6 +27,9 @@ struct ConversationOptions {
 };
 [[nodiscard]] ConversationOptions chat_options(const char *json, const GenerateOptions &suggested);
 
+// Of audio.
+[[nodiscard]] GenerateOptions transcription_options(const char *json);
+
 [[nodiscard]] ReadOptions read_options(const char *json);
 
 } // namespace lamina::c

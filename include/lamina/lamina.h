@@ -1,4 +1,4 @@
-/* Lamina for C, and for every language that calls C: models that write, talk and turn texts into vectors.
+/* Lamina for C, and for every language that calls C: models that write, talk, listen and turn texts into vectors.
 
        lamina_model *model;
        char *answer;
@@ -93,6 +93,16 @@ LAMINA_C_API int lamina_generate(lamina_model *model, const char *text, const ch
    `reuse` is true unless it is given. */
 LAMINA_C_API int lamina_chat(lamina_model *model, const char *messages, const char *options, lamina_piece *piece,
                              void *user, char **out);
+
+/* What is said in audio, by a model such as Whisper or wav2vec 2.0: `count` samples of one channel, from -1 to 1,
+   `rate` of them a second. The audio may be of any length, and is cut into windows. `piece` is called as the text is
+   written; if it ends it, `text` is what there is so far. Options: language and task, which a model may take ("en";
+   "transcribe", "translate"), temperature, top_p and all numbers of sampling, seed, max_length (tokens of a window). */
+LAMINA_C_API int lamina_transcribe(lamina_model *model, const float *samples, size_t count, int64_t rate,
+                                   const char *options, lamina_piece *piece, void *user, char **text);
+/* The same of a file: WAV, FLAC, OGG, MP3 and the other formats of libsndfile. */
+LAMINA_C_API int lamina_transcribe_file(lamina_model *model, const char *path, const char *options, lamina_piece *piece,
+                                        void *user, char **text);
 
 /* A vector for each text: `vectors` gets count * width numbers, one vector after the other. Options: truncate (true: a
    text that is too long is cut), prompt (one of the model's, by its name; "" is none), batch (how many texts are

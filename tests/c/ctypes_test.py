@@ -5,6 +5,8 @@ import ctypes
 import json
 import os
 import pathlib
+import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -12,10 +14,11 @@ import unittest
 import unittest.mock
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "serve"))
-from server import lamina_json, talking, with_words # noqa: E402
+from server import lamina_json, talking, wav, with_words # noqa: E402
 
 library = ctypes.CDLL(sys.argv.pop(1))
 command = sys.argv.pop(1)
+audio_program = sys.argv.pop(1)
 folder = pathlib.Path(tempfile.mkdtemp())
 Piece = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
 Notice = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
@@ -41,7 +44,8 @@ class C(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.paths = {"llama": talking(folder / "llama", {"max_position_embeddings": 200}),
-                     "sentences": with_words("sentences", folder / "sentences")}
+                     "sentences": with_words("sentences", folder / "sentences"),
+                     "whisper": with_words("whisper", folder / "whisper")}
         cls.models = {}
         for name, path in cls.paths.items():
             cls.models[name] = ctypes.c_void_p()
@@ -114,6 +118,44 @@ class C(unittest.TestCase):
         for wrong in ({"regex": "("}, {"json_schema": {"type": "nothing"}}, {"grammar": "x"}, {"stop": 3}, {"seed": -1}):
             self.assertEqual(text_of(library.lamina_generate, model, b"w3", wrong), (3, None), wrong)
             self.assertIn(next(iter(wrong)), library.lamina_error().decode())
+
+    def test_transcripts_are_those_of_the_command(self):
+        file = folder / "tone.wav"
+        file.write_bytes(wav(40)) # two windows
+        expected = lamina_json(command, "run", self.paths["whisper"], file, "--max-length", "9")[0]["output"]
+        self.assertGreater(len(expected.split()), 3)
+        model, options = self.models["whisper"], {"max_length": 9}
+        samples = [value / 32768 for value in struct.unpack(f"<{40 * 16000}h", file.read_bytes()[44:])]
+        given = (ctypes.c_float * len(samples))(*samples)
+
+        def transcribe(count, rate, options=options, piece=no_piece):
+            out = ctypes.c_void_p()
+            result = library.lamina_transcribe(model, given, ctypes.c_size_t(count), ctypes.c_int64(rate), as_json(options),
+                                               piece, None, ctypes.byref(out))
+            text = ctypes.string_at(out).decode() if out else None
+            library.lamina_free(out)
+            return result, text
+
+        from_file = library.lamina_transcribe_file
+        self.assertEqual(text_of(from_file, model, str(file).encode(), options), (0, expected), library.lamina_error())
+        self.assertEqual(transcribe(len(samples), 16000), (0, expected))
+        self.assertEqual(transcribe(len(samples), 16000, {**options, "temperature": 1.5, "seed": 3})[0], 0)
+        pieces = []
+        some = Piece(lambda _, text: pieces.append(text.decode()) or len(pieces) == 2)
+        result, text = text_of(from_file, model, str(file).encode(), options, some)
+        self.assertEqual((result, text, len(pieces)), (0, "".join(pieces), 2))
+        self.assertTrue(expected.startswith(text.strip()))
+        for ask, words in ((lambda: transcribe(0, 16000), b"samples"), (lambda: transcribe(9, 0), b"samples per second"),
+                           (lambda: transcribe(9, 16000, {"language": "xx"}), b"language"),
+                           (lambda: transcribe(9, 16000, {"stop": "x"}), b"stop"),
+                           (lambda: text_of(from_file, model, b"nothing.wav"), b"nothing.wav"),
+                           (lambda: text_of(from_file, self.models["llama"], str(file).encode()), b"audio")):
+            result, text = ask()
+            self.assertNotEqual(result, 0)
+            self.assertIsNone(text)
+            self.assertIn(words, library.lamina_error())
+        program = subprocess.run([audio_program, self.paths["whisper"], file], capture_output=True, text=True)
+        self.assertEqual((program.returncode, program.stdout), (0, expected + "\n"), program.stderr)
 
     def test_vectors_are_those_of_the_command(self):
         texts = ["w3 w4", "w7"]
