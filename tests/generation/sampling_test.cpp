@@ -234,15 +234,15 @@ void check_scores(Session &session, const Hypothesis &found, size_t likeliest, c
 }
 
 // Prompts of so many words of of_words().
-Ids words(size_t count) {
+Ids prompt_of(size_t count) {
     Ids out;
     for (size_t i = 0; i < count; ++i) out.push_back(static_cast<int32_t>(3 + i * i % 37));
     return out;
 }
 
-std::string text_of(const Ids &words) {
+std::string words_of(const Ids &ids) {
     std::string out;
-    for (const int32_t word : words) out += (out.empty() ? "t" : " t") + std::to_string(word);
+    for (const int32_t word : ids) out += (out.empty() ? "t" : " t") + std::to_string(word);
     return out;
 }
 
@@ -309,19 +309,21 @@ TEST_CASE("sampling: how likely the tokens of prompts were is what the graph say
         const std::vector<size_t> lengths{1, 2, 7, 24, 13};
         const auto check = [&](const Hypothesis &found, size_t length) {
             INFO(length << " tokens");
-            const Ids all = starting(session, words(length));
+            const Ids all = starting(session, prompt_of(length));
             check_scores(session, found.prompt_scores, 2, {all.front()}, Ids(all.begin() + 1, all.end()));
-            check_scores(session, found, 2, words(length));
+            check_scores(session, found, 2, prompt_of(length));
             CHECK(found.reused == 0);
         };
         std::vector<std::string> texts;
-        for (const size_t length : lengths) texts.push_back(text_of(words(length)));
+        for (const size_t length : lengths) texts.push_back(words_of(prompt_of(length)));
         const auto together = session.hypotheses(texts, options);
         for (size_t i = 0; i < lengths.size(); ++i) check(together[i].front(), lengths[i]);
 
         Batch batch(session, {.slots = 2});
         for (const std::string &text : texts) batch.add(text, options);
-        batch.add(texts.back(), {.max_length = 2});
+        GenerateOptions plain;
+        plain.max_length = 2;
+        batch.add(texts.back(), plain);
         std::vector<size_t> told(texts.size() + 1);
         while (!batch.empty())
             for (const Batch::Progress &each : batch.step()) {
