@@ -3,13 +3,16 @@
 #include "interrupt.hpp"
 #include "text_run.hpp"
 
+#include <algorithm>
+#include <iomanip>
 #include <map>
 #include <optional>
+#include <sstream>
 
 namespace lamina::cli {
 namespace {
 
-Json as_json(const std::string &file, const Transcript &transcript) {
+Json as_json(const std::string &file, const Transcript &transcript, bool with_segments) {
     Json parts = Json::array();
     for (const Transcript::Part &part : transcript.parts)
         parts.push_back({{"begin", part.begin},
@@ -18,13 +21,32 @@ Json as_json(const std::string &file, const Transcript &transcript) {
                          {"log_probability", part.hypothesis.log_probability},
                          {"tokens", part.hypothesis.tokens},
                          {"finish", finish_name(part.hypothesis.finish)}});
-    return {{"file", file}, {"output", transcript.text}, {"parts", parts}};
+    Json out{{"file", file}, {"output", transcript.text}, {"parts", parts}};
+    if (with_segments) {
+        Json segments = Json::array();
+        for (const Transcript::Segment &each : transcript.segments)
+            segments.push_back({{"begin", each.begin},
+                                {"end", each.end},
+                                {"output", each.text},
+                                {"tokens", each.tokens},
+                                {"part", each.part}});
+        out["segments"] = std::move(segments);
+    }
+    return out;
+}
+
+// FILE<TAB>BEGIN<TAB>END<TAB>TEXT, in seconds.
+std::string line_of(const std::string &file, const Transcript::Segment &segment) {
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(2) << file << '\t' << segment.begin << '\t' << segment.end << '\t';
+    return out.str() + segment.text.substr(std::min(segment.text.find_first_not_of(' '), segment.text.size())) + "\n";
 }
 
 } // namespace
 
 void AudioRun::files(const std::vector<std::string> &files) {
-    if (files.size() == 1 && options_.beams == 1 && !output_.json()) return stream(files.front());
+    const bool plain = !output_.json() && !subtitles_ && options_.timestamps == Timestamps::none;
+    if (files.size() == 1 && options_.beams == 1 && plain) return stream(files.front());
     transcribe_all(files, [](size_t, const Error &why) { throw Error(why); });
     if (output_.json()) output_.print_json(json_);
 }
@@ -92,7 +114,11 @@ void AudioRun::transcribe_all(const std::vector<std::string> &files, const Unrea
 
 void AudioRun::show(const std::string &file, const Transcript &transcript) {
     if (output_.json())
-        json_.push_back(as_json(file, transcript));
+        json_.push_back(as_json(file, transcript, options_.timestamps != Timestamps::none));
+    else if (subtitles_)
+        output_.print(subtitles(transcript, *subtitles_));
+    else if (options_.timestamps != Timestamps::none)
+        for (const Transcript::Segment &each : transcript.segments) output_.print(line_of(file, each));
     else
         output_.print(file + "\t" + transcript.text + "\n");
 }

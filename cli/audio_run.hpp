@@ -8,17 +8,21 @@
 #include <lamina/inspect.hpp>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace lamina::cli {
 
-// Prints "FILE<TAB>TEXT" for each file; the text of a single file as it is generated. As JSON: an array of objects with
-// the windows of each file.
+// Prints "FILE<TAB>TEXT" for each file; the text of a single file as it is generated. With timestamps,
+// "FILE<TAB>BEGIN<TAB>END<TAB>TEXT" for each segment. As JSON: an array of objects with the windows of each file.
 class AudioRun {
   public:
     AudioRun(AudioFormat format, Session session, Output &output, GenerateOptions options)
-        : format_(format), session_(std::move(session)), output_(output), options_(std::move(options)) {}
+        : format_(std::move(format)), session_(std::move(session)), output_(output), options_(std::move(options)) {}
+
+    // Prints subtitles in place of lines.
+    void show_as(Subtitles format) { subtitles_ = format; }
 
     void files(const std::vector<std::string> &files);
     [[nodiscard]] int lines(LineReader lines); // file names on stdin; returns the exit status
@@ -28,6 +32,7 @@ class AudioRun {
     Session session_;
     Output &output_;
     GenerateOptions options_;
+    std::optional<Subtitles> subtitles_;
     Json json_ = Json::array();
 
     void stream(const std::string &file);

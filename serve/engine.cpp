@@ -168,7 +168,7 @@ void Engine::run() {
         take_all<Answer>([this](auto work) { writer_->add(std::move(work)); });
         take_all<GraphCall>([this](auto work) { calls_.add(work, {0}); });
         take_all<Transcription>([this](auto work) {
-            work->transcripts.resize(work->windows.size());
+            if (!work->seeks()) work->transcripts.resize(work->windows.size());
             recordings_.add(work, first_numbers(work->windows.size()));
         });
         texts_.step();
@@ -263,20 +263,27 @@ void Engine::classify(const Pieces<Classification>::Piece &piece) {
     }
 }
 
-// Windows with the same options together.
+// Windows with the same options together. A recording that seeks has one at a time.
 void Engine::transcribe(const Pieces<Transcription>::Piece &piece) {
     const auto options = [](const Transcription &work) {
-        return std::tie(work.options.choices, work.options.temperature);
+        return std::tie(work.options.choices, work.options.temperature, work.options.timestamps);
     };
     std::map<decltype(options(*piece.front().work)), std::vector<std::pair<Transcription *, size_t>>> windows;
     for (const auto &[work, parts] : piece)
         for (const size_t i : parts) windows[options(*work)].emplace_back(work.get(), i);
+    const auto longest = static_cast<size_t>(contents_.audio()->length);
     for (const auto &[_, group] : windows) {
         std::vector<Audio> audios;
-        for (const auto &[work, i] : group) audios.push_back(work->windows[i]);
-        std::vector<Transcript> found = lamina::transcribe(session_, audios, group.front().first->options);
-        for (size_t i = 0; i < group.size(); ++i) group[i].first->transcripts[group[i].second] = std::move(found[i]);
+        for (const auto &[work, i] : group) audios.push_back(work->window(i, longest));
+        std::vector<Transcript> found = transcribe_windows(session_, audios, group.front().first->options);
+        for (size_t i = 0; i < group.size(); ++i) {
+            auto &[work, part] = group[i];
+            work->transcripts.resize(std::max(work->transcripts.size(), part + 1));
+            work->transcripts[part] = std::move(found[i]);
+        }
     }
+    for (const auto &[work, parts] : piece)
+        if (!work->is_heard()) recordings_.add_part(work, work->transcripts.size());
 }
 
 } // namespace lamina::serve

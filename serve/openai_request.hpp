@@ -80,6 +80,7 @@ struct TranscriptionRequest {
     std::string_view audio;  // its bytes, in the body of the request
     Format format = Format::json;
     GenerateOptions options;
+    bool segments = false, words = false; // timestamp_granularities[]
 };
 [[nodiscard]] TranscriptionRequest transcription_request(const std::vector<FormField> &form);
 

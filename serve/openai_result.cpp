@@ -1,10 +1,6 @@
 #include "openai_result.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <span>
 
 namespace lamina::serve {
@@ -74,20 +70,32 @@ std::string base64_of(std::span<const float> values) {
     return out;
 }
 
-// "00:01:02,345"
-std::string clock_time(double seconds, char point) {
-    const auto ms = static_cast<int64_t>(std::llround(seconds * 1000));
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%02d:%02d:%02d%c%03d", static_cast<int>(ms / 3600000),
-                  static_cast<int>(ms / 60000 % 60), static_cast<int>(ms / 1000 % 60), point,
-                  static_cast<int>(ms % 1000));
-    return text.data();
+Json segment_as_json(size_t id, double begin, double end, const std::string &text, const std::vector<int32_t> &tokens,
+                     const Hypothesis &hypothesis) {
+    const auto count = static_cast<double>(std::max<size_t>(hypothesis.tokens.size(), 1));
+    return {{"id", id},     {"start", begin},   {"end", end},
+            {"text", text}, {"tokens", tokens}, {"avg_logprob", hypothesis.log_probability / count}};
 }
 
-std::string subtitle(const Transcript::Part &part, char point) {
-    const std::string &text = part.hypothesis.text;
-    const size_t begin = std::min(text.find_first_not_of(' '), text.size());
-    return clock_time(part.begin, point) + " --> " + clock_time(part.end, point) + "\n" + text.substr(begin) + "\n\n";
+Json segments_of(const Transcript &transcript, bool are_words) {
+    Json out = Json::array();
+    size_t id = 0;
+    if (transcript.segments.empty() || are_words)
+        for (const Transcript::Part &part : transcript.parts)
+            out.push_back(segment_as_json(id++, part.begin, part.end, part.hypothesis.text, part.hypothesis.tokens,
+                                          part.hypothesis));
+    else
+        for (const Transcript::Segment &each : transcript.segments)
+            out.push_back(segment_as_json(id++, each.begin, each.end, each.text, each.tokens,
+                                          transcript.parts[each.part].hypothesis));
+    return out;
+}
+
+Json words_of(const Transcript &transcript) {
+    Json out = Json::array();
+    for (const Transcript::Segment &each : transcript.segments)
+        out.push_back({{"word", each.text}, {"start", each.begin}, {"end", each.end}});
+    return out;
 }
 
 } // namespace
@@ -165,38 +173,15 @@ std::string embeddings_json(const std::string &model, const Tensor &vectors, boo
 
 std::string transcript_json(const Transcript &transcript) { return Json{{"text", transcript.text}}.in_one_line(); }
 
-std::string verbose_transcript_json(const Transcript &transcript, const std::string &language,
-                                    const std::string &task) {
-    Json segments = Json::array();
-    for (size_t i = 0; i < transcript.parts.size(); ++i) {
-        const Transcript::Part &part = transcript.parts[i];
-        const auto tokens = static_cast<double>(std::max<size_t>(part.hypothesis.tokens.size(), 1));
-        segments.push_back({{"id", i},
-                            {"start", part.begin},
-                            {"end", part.end},
-                            {"text", part.hypothesis.text},
-                            {"tokens", part.hypothesis.tokens},
-                            {"avg_logprob", part.hypothesis.log_probability / tokens}});
-    }
-    return Json{{"task", task},
-                {"language", language.empty() ? Json(nullptr) : Json(language)},
-                {"duration", transcript.parts.empty() ? 0.0 : transcript.parts.back().end},
-                {"text", transcript.text},
-                {"segments", std::move(segments)}}
-        .in_one_line();
-}
-
-std::string transcript_srt(const Transcript &transcript) {
-    std::string out;
-    for (size_t i = 0; i < transcript.parts.size(); ++i)
-        out += std::to_string(i + 1) + "\n" + subtitle(transcript.parts[i], ',');
-    return out;
-}
-
-std::string transcript_vtt(const Transcript &transcript) {
-    std::string out = "WEBVTT\n\n";
-    for (const Transcript::Part &part : transcript.parts) out += subtitle(part, '.');
-    return out;
+std::string verbose_transcript_json(const Transcript &transcript, const std::string &language, const std::string &task,
+                                    Granularities times) {
+    Json out{{"task", task},
+             {"language", language.empty() ? Json(nullptr) : Json(language)},
+             {"duration", transcript.parts.empty() ? 0.0 : transcript.parts.back().end},
+             {"text", transcript.text}};
+    if (times.segments) out["segments"] = segments_of(transcript, times.words);
+    if (times.words) out["words"] = words_of(transcript);
+    return out.in_one_line();
 }
 
 } // namespace lamina::serve

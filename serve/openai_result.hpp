@@ -53,11 +53,13 @@ inline constexpr std::string_view last_event = "data: [DONE]\n\n";
 
 // ---- Transcripts ----
 [[nodiscard]] std::string transcript_json(const Transcript &transcript);
-// With the windows of the audio. `language` may be empty.
+// What verbose_transcript_json() tells the times of: segments, or where the transcript has none the windows of the
+// audio, and the words that are the transcript's segments.
+struct Granularities {
+    bool segments = false, words = false;
+};
+// `language` may be empty.
 [[nodiscard]] std::string verbose_transcript_json(const Transcript &transcript, const std::string &language,
-                                                  const std::string &task);
-// Subtitles; a window is one of them.
-[[nodiscard]] std::string transcript_srt(const Transcript &transcript);
-[[nodiscard]] std::string transcript_vtt(const Transcript &transcript);
+                                                  const std::string &task, Granularities times);
 
 } // namespace lamina::serve

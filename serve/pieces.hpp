@@ -36,6 +36,12 @@ template <class Kind> class Pieces {
         Begun &begun = begun_.emplace_back(work, parts.size());
         for (const size_t part : parts) waiting_.push_back(work->owner, {&begun, part});
     }
+    // One more part of work of which a part is being computed.
+    void add_part(const std::shared_ptr<Kind> &work, size_t part) {
+        const auto begun = std::ranges::find(begun_, work, &Begun::work);
+        ++begun->open;
+        waiting_.push_back(work->owner, {&*begun, part});
+    }
     // Does a piece, and ends the work that is done, has failed, or that nobody waits for.
     void step() {
         for (const Begun &each : begun_)

@@ -50,6 +50,12 @@ void read_temperature(const FormField &field, TranscriptionRequest &out) {
         refuse_field(field, "expected a number from 0 to 100, found '" + std::string(field.content) + "'");
 }
 
+void read_granularity(const FormField &field, TranscriptionRequest &out) {
+    if (field.content != "segment" && field.content != "word")
+        refuse_field(field, "expected segment or word, found '" + std::string(field.content) + "'");
+    (field.content == "word" ? out.words : out.segments) = true;
+}
+
 void read_field(const FormField &field, TranscriptionRequest &out) {
     const std::string &name = field.name;
     const Fields &fields = fields_of("TranscriptionRequest");
@@ -66,6 +72,8 @@ void read_field(const FormField &field, TranscriptionRequest &out) {
         read_format(field, out);
     } else if (name == "temperature") {
         read_temperature(field, out);
+    } else if (name == "timestamp_granularities[]") {
+        read_granularity(field, out);
     } else {
         refuse_field(field, "unknown field; supported are " + joined(fields.supported));
     }
@@ -90,17 +98,30 @@ std::string chosen(const Choices &choices, const char *name, const char *otherwi
     return found == choices.end() ? otherwise : found->second;
 }
 
+// Of what the answer shows, as far as the model tells it.
+Timestamps timestamps_of(const TranscriptionRequest &request, const AudioFormat &audio) {
+    if (request.words) {
+        if (!audio.tells(Timestamps::words))
+            throw Error(ErrorCode::input, "request: /timestamp_granularities[]: this model does not tell the times of "
+                                          "words; expected segment");
+        return Timestamps::words;
+    }
+    const bool shown = request.format != Format::json && request.format != Format::text;
+    return shown && audio.tells(Timestamps::segments) ? Timestamps::segments : Timestamps::none;
+}
+
 Response transcript_response(const TranscriptionRequest &request, const Transcript &transcript) {
     switch (request.format) {
     case Format::text:
         return {.type = "text/plain; charset=utf-8", .body = transcript.text + "\n"};
     case Format::srt:
-        return {.type = "text/plain; charset=utf-8", .body = transcript_srt(transcript)};
+        return {.type = "text/plain; charset=utf-8", .body = subtitles(transcript, Subtitles::srt)};
     case Format::vtt:
-        return {.type = "text/vtt; charset=utf-8", .body = transcript_vtt(transcript)};
+        return {.type = "text/vtt; charset=utf-8", .body = subtitles(transcript, Subtitles::vtt)};
     case Format::verbose_json:
         return {.body = verbose_transcript_json(transcript, chosen(request.options.choices, "language", ""),
-                                                chosen(request.options.choices, "task", "transcribe"))};
+                                                chosen(request.options.choices, "task", "transcribe"),
+                                                {request.segments || !request.words, request.words})};
     case Format::json:
         break;
     }
@@ -116,6 +137,8 @@ TranscriptionRequest transcription_request(const std::vector<FormField> &form) {
     for (const FormField &field : form) read_field(field, out);
     if (out.model.empty()) throw Error(ErrorCode::input, "request: the field 'model' is missing");
     if (out.audio.empty()) throw Error(ErrorCode::input, "request: the field 'file' is missing or empty");
+    if ((out.segments || out.words) && out.format != Format::verbose_json)
+        throw Error(ErrorCode::input, "request: /timestamp_granularities[]: expected a response_format verbose_json");
     return out;
 }
 
@@ -125,14 +148,18 @@ Response Api::transcriptions(const Call &call) {
     if (!engine.transcribes())
         throw Refusal(400, request.model + " does not take audio; /v1/models says what each model does", "model");
     const auto work = call.work<Transcription>();
+    work->options = request.options;
+    work->options.timestamps = timestamps_of(request, *inspect(engine.model()).audio());
     auto turn = take(audio_, 1, call.request);
-    work->windows =
-        audio_windows(engine.model(), read_upload(request, engine.model(), [&] { expect_time(call.request); }));
+    Audio audio = read_upload(request, engine.model(), [&] { expect_time(call.request); });
+    if (work->seeks())
+        work->windows.push_back(std::move(audio));
+    else
+        work->windows = audio_windows(engine.model(), audio);
     size_t samples = 0;
     for (const Audio &window : work->windows) samples += window.samples.size();
     const auto memory = work->memory = take(audio_memory_, samples * sizeof(float), call.request);
     turn.reset();
-    work->options = request.options;
     engine.submit(work);
     await(*work, call.request);
     const Transcript transcript = joined_transcript(work->transcripts);

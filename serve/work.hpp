@@ -9,7 +9,9 @@
 #include <lamina/lamina.hpp>
 #include <lamina/texts.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -17,6 +19,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -106,9 +109,30 @@ struct GraphCall : Work {
 };
 
 struct Transcription : Work {
-    std::vector<Audio> windows;
+    std::vector<Audio> windows; // of one that seeks: the whole recording
     GenerateOptions options;
     std::vector<Transcript> transcripts; // of the windows
+
+    // Whether each window begins where the one before it says.
+    [[nodiscard]] bool seeks() const { return options.timestamps == Timestamps::segments; }
+    // The samples at which window `i` of such a recording begins, if those before it are transcribed.
+    [[nodiscard]] size_t begin_of(size_t i) const {
+        double seconds = 0;
+        for (size_t before = 0; before < i; ++before) seconds += transcripts[before].parts.back().end;
+        const double at = std::round(seconds * static_cast<double>(windows.front().rate));
+        return std::min(static_cast<size_t>(at), windows.front().samples.size());
+    }
+    // Window `i`, at most so many samples.
+    [[nodiscard]] Audio window(size_t i, size_t longest) const {
+        if (!seeks()) return windows[i];
+        const Audio &all = windows.front();
+        const auto rest = std::span(all.samples).subspan(begin_of(i));
+        const auto own = rest.first(std::min(rest.size(), longest));
+        return {{own.begin(), own.end()}, all.rate};
+    }
+    [[nodiscard]] bool is_heard() const {
+        return !seeks() || begin_of(transcripts.size()) == windows.front().samples.size();
+    }
 };
 
 struct Answer : Work {

@@ -39,30 +39,51 @@ struct Transcript {
     // A window of the audio.
     struct Part {
         double begin = 0, end = 0; // in seconds
-        Hypothesis hypothesis;
+        Hypothesis hypothesis;     // with Timestamps::segments, its tokens include timestamps
+    };
+    // What was said from one moment to another.
+    struct Segment {
+        double begin = 0, end = 0; // in seconds
+        std::string text;
+        std::vector<int32_t> tokens; // with timestamps
+        size_t part = 0;             // in which it was heard
     };
 
     std::string text; // of all parts, without the spaces before the first word
     std::vector<Part> parts;
+    std::vector<Segment> segments{}; // the text in pieces, as GenerateOptions::timestamps asks; none of them is empty
 };
 
-// The windows that transcribe() cuts audio into, one after the other, at the model's sample rate. Throws as
-// transcribe().
+// The windows that transcribe() cuts audio into, one after the other, at the model's sample rate; not those of
+// Timestamps::segments. Throws as transcribe().
 [[nodiscard]] std::vector<Audio> audio_windows(const Model &model, const Audio &audio);
 
 // The transcript of audio whose windows have these.
 [[nodiscard]] Transcript joined_transcript(const std::vector<Transcript> &windows);
+
+// A transcript as subtitles: its segments, or its parts if it has none.
+enum class Subtitles { srt, vtt };
+[[nodiscard]] std::string subtitles(const Transcript &transcript, Subtitles format);
 
 // Transcribes each of the `audios`; the results are in the same order. Audio of another sample rate is resampled. Audio
 // that is longer than a window of the model (30 seconds for Whisper, 20 for wav2vec 2.0) is cut into windows, which are
 // transcribed independently. A cut is made in the last sixth of a window, in the middle of the quietest fifth of a
 // second there.
 //
+// With Timestamps::segments, which models such as Whisper give, a window ends where its last whole segment does, and
+// the next one begins there: what came after it is heard again (Radford et al., arXiv:2212.04356, section 3.8; as
+// transformers does it without thresholds). Then the hypothesis of a part may have more tokens than its segments.
+//
 // `options` apply to each window; `hypotheses` and `stop` must not be set. A model that scores characters for each
 // moment of audio (ModelContents::speech) takes none that choose among texts. With `stream`, windows are transcribed
-// one after the other, and the callback's `text` is an index into `audios`. Throws Error(input) for a model that does
-// not take audio, and for audio without samples or with NaN or infinity.
+// one after the other, and the callback's `text` is an index into `audios`; with segments, a piece is one of them.
+// Throws Error(input) for a model that does not take audio, and for audio without samples or with NaN or infinity.
 [[nodiscard]] std::vector<Transcript> transcribe(Session &session, const std::vector<Audio> &audios,
                                                  const GenerateOptions &options = {});
+
+// The same for audio that is no longer than a window, which is heard once. The end of its part says how much of it is
+// in the transcript.
+[[nodiscard]] std::vector<Transcript> transcribe_windows(Session &session, const std::vector<Audio> &windows,
+                                                         const GenerateOptions &options = {});
 
 } // namespace lamina

@@ -9,6 +9,7 @@
 
 #include <lamina/lamina.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -73,6 +74,11 @@ struct TextFormat {
 struct AudioFormat {
     int64_t rate = 0;   // samples per second
     int64_t length = 0; // samples per window: longer audio is cut into windows
+    std::vector<Timestamps> timestamps{}; // that transcripts may have
+
+    [[nodiscard]] bool tells(Timestamps which) const {
+        return std::find(timestamps.begin(), timestamps.end(), which) != timestamps.end();
+    }
 };
 
 // Images in prompts: image_prompt_ids() of image.hpp.

@@ -40,13 +40,31 @@ void add_audio(nb::module_ &m) {
                          return nb::str("<{:.2f} s to {:.2f} s: {!r}>").format(p.begin, p.end, p.hypothesis.text);
                      }),
             &Transcript::Part::begin, &Transcript::Part::end, &Transcript::Part::hypothesis);
+    using Segment = Transcript::Segment;
+    pickled(nb::class_<Segment>(m, "TranscriptSegment", "What was said from one moment to another.")
+                .def_ro("begin", &Segment::begin, "In seconds.")
+                .def_ro("end", &Segment::end)
+                .def_ro("text", &Segment::text)
+                .def_ro("tokens", &Segment::tokens)
+                .def_ro("part", &Segment::part, "The number of the part in which it was heard.")
+                .def("__repr__",
+                     [](const Segment &s) {
+                         return nb::str("<{:.2f} s to {:.2f} s: {!r}>").format(s.begin, s.end, s.text);
+                     }),
+            &Segment::begin, &Segment::end, &Segment::text, &Segment::tokens, &Segment::part);
     pickled(
         nb::class_<Transcript>(m, "Transcript", "What was said.")
             .def_ro("text", &Transcript::text)
             .def_ro("parts", &Transcript::parts)
+            .def_ro("segments", &Transcript::segments, "The text in pieces, as the option `timestamps` asks.")
+            .def(
+                "srt", [](const Transcript &t) { return subtitles(t, Subtitles::srt); },
+                "Subtitles of its segments, or its parts if it has none.")
+            .def(
+                "vtt", [](const Transcript &t) { return subtitles(t, Subtitles::vtt); }, "The same in WebVTT.")
             .def("__str__", [](const Transcript &t) { return t.text; })
             .def("__repr__", [](const Transcript &t) { return nb::str("<lamina.Transcript {!r}>").format(t.text); }),
-        &Transcript::text, &Transcript::parts);
+        &Transcript::text, &Transcript::parts, &Transcript::segments);
 
     m.def(
         "read_audio", [](const std::filesystem::path &file) { return unlocked([&] { return read_audio(file); }); },

@@ -32,6 +32,7 @@ words: List[List[lamina.WordScore]] = [mask.words for mask in model.fill_masks("
 matched: List[lamina.LabelScore] = model.match_texts("a", ["b"], multi_label=True)
 heard: str = model.transcribe("a.wav", choices={"language": "en"}).text
 parts: List[lamina.TranscriptPart] = model.transcribe(["a.wav"])[0].parts
+segments: List[lamina.TranscriptSegment] = model.transcribe("a.wav", timestamps="segments").segments
 seen: lamina.LabelScore = model.classify_images("a.png")[0]
 model.embed(["a"], normalize=True, batch_size=8, dimensions=64, prompt_name="query", show_progress=None)
 model.chat([{"role": "user", "content": "a"}], temperature=0)

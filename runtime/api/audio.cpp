@@ -18,7 +18,10 @@ std::vector<Audio> audio_windows(const Model &model, const Audio &audio) {
 
 Transcript joined_transcript(const std::vector<Transcript> &windows) { return generation::joined(windows); }
 
-std::vector<Transcript> transcribe(Session &session, const std::vector<Audio> &audios, const GenerateOptions &options) {
+namespace {
+
+// As `run` does it, for audio at the model's sample rate.
+template <class Run> std::vector<Transcript> at_own_rate(Session &session, const std::vector<Audio> &audios, Run run) {
     detail::SessionState &state = detail::Access::state(session);
     const int64_t rate = generation::audio_input_of(*state.model).rate;
     std::vector<Audio> others; // resampled
@@ -27,7 +30,22 @@ std::vector<Transcript> transcribe(Session &session, const std::vector<Audio> &a
     for (const Audio &audio : audios)
         samples.emplace_back(audio.rate == rate ? audio.samples : others.emplace_back(resampled(audio, rate)).samples);
     const std::scoped_lock turn(state.turn);
-    return generation::transcribe(state, samples, options);
+    return run(state, samples);
+}
+
+} // namespace
+
+std::vector<Transcript> transcribe(Session &session, const std::vector<Audio> &audios, const GenerateOptions &options) {
+    return at_own_rate(session, audios, [&](detail::SessionState &state, const auto &samples) {
+        return generation::transcribe(state, samples, options);
+    });
+}
+
+std::vector<Transcript> transcribe_windows(Session &session, const std::vector<Audio> &windows,
+                                           const GenerateOptions &options) {
+    return at_own_rate(session, windows, [&](detail::SessionState &state, const auto &samples) {
+        return generation::transcribe_windows(state, samples, options);
+    });
 }
 
 } // namespace lamina

@@ -70,6 +70,12 @@ TextFormat format_of(const model::TextCodec &codec) {
     return {.file = codec.file(), .entries = codec.size(), .split = split, .lowercase = codec.lowercase()};
 }
 
+AudioFormat format_of(const model::AudioInput &audio, const model::OutputTokens &marks) {
+    AudioFormat out{.rate = audio.rate, .length = audio.length};
+    if (marks.timestamps) out.timestamps = {Timestamps::segments};
+    return out;
+}
+
 TextGeneration generation_of(const model::Generation &g, const model::OutputTokens &marks) {
     std::vector<std::string> start, end;
     for (const model::Ids &choice : marks.start) start.push_back(g.target->token(choice.front()));
@@ -80,7 +86,7 @@ TextGeneration generation_of(const model::Generation &g, const model::OutputToke
             .decode = g.decode,
             .source = g.audio ? TextFormat{} : format_of(g.input()),
             .target = format_of(*g.target),
-            .audio = g.audio ? std::optional(AudioFormat{g.audio->rate, g.audio->length}) : std::nullopt,
+            .audio = g.audio ? std::optional(format_of(*g.audio, marks)) : std::nullopt,
             .start = start,
             .end = end,
             .choices = choices,
@@ -127,7 +133,9 @@ ImageReading images_of(const model::Images &images) {
 SpeechReading speech_of(const model::Speech &speech) {
     return {.graph = speech.graph,
             .output = speech.logits,
-            .audio = {speech.audio.rate, speech.audio.length},
+            .audio = {.rate = speech.audio.rate,
+                      .length = speech.audio.length,
+                      .timestamps = {Timestamps::words, Timestamps::characters}},
             .labels = speech.labels};
 }
 

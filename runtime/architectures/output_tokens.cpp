@@ -56,6 +56,10 @@ Json json_of(const model::OutputTokens &tokens) {
              {"suppress", tokens.suppress},
              {"begin_suppress", tokens.begin_suppress}};
     if (!tokens.choices.empty()) out["choices"] = std::move(choices);
+    if (const auto &times = tokens.timestamps) {
+        out["timestamps"] = {{"none", times->none}, {"step", times->step}};
+        if (times->latest) out["timestamps"]["latest"] = *times->latest;
+    }
     return out;
 }
 

@@ -1,6 +1,7 @@
 #include "generation/processors.hpp"
 
 #include "generation/sampling.hpp"
+#include "generation/timestamps.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +50,8 @@ void make_finite(std::span<float> scores) {
 bool Processors::change_most_steps() const {
     return options_.repetition_penalty != 1.0 || options_.frequency_penalty != 0 || options_.presence_penalty != 0 ||
            options_.dry_multiplier != 0 || !options_.biases.empty() || options_.min_length != 0 ||
-           options_.ignore_end || settings_.encoder_repetition_penalty != 1 || settings_.no_repeat_ngram_size != 0 ||
+           options_.ignore_end || options_.timestamps != Timestamps::none ||
+           settings_.encoder_repetition_penalty != 1 || settings_.no_repeat_ngram_size != 0 ||
            settings_.encoder_no_repeat_ngram_size != 0 || !settings_.sequence_bias.empty() ||
            !settings_.bad_words_ids.empty() || settings_.min_length != 0 || settings_.min_new_tokens.value_or(0) != 0 ||
            settings_.exponential_decay_length_penalty || settings_.remove_invalid_values;
@@ -98,6 +100,9 @@ void Processors::apply(std::span<float> scores, const Unfinished &text, Ids &roo
     if (settings_.exponential_decay_length_penalty) favour_ends(scores, text);
     suppress(scores, model_.tokens.suppress);
     if (is_begin(text)) suppress(scores, model_.tokens.begin_suppress);
+    if (options_.timestamps != Timestamps::none)
+        apply_timestamp_rules(scores, text.tokens.subspan(text.prefix), *model_.tokens.timestamps,
+                              model_.tokens.end.front());
 }
 
 void Processors::add_biases(std::span<float> scores, const Unfinished &text) const {

@@ -1,5 +1,6 @@
 #include "generation/speech.hpp"
 
+#include "generation/ctc.hpp"
 #include "generation/scores.hpp"
 #include "model/place.hpp"
 
@@ -30,31 +31,19 @@ void scale_to_variance_1(std::span<float> samples) {
     for (float &v : samples) v = static_cast<float>((v - mean) * scale);
 }
 
-// The likeliest label of a frame, and the logarithm of its probability.
-std::pair<int32_t, double> likeliest(std::span<const float> scores) {
-    if (!std::ranges::all_of(scores, [](float v) { return std::isfinite(v); }))
-        throw NoAnswer(ErrorCode::input, "a score of the model is NaN or infinite; 'lamina compare' finds the layer");
-    const auto best = std::ranges::max_element(scores);
-    double sum = 0;
-    for (const double v : scores) sum += std::exp(v - *best);
-    return {static_cast<int32_t>(best - scores.begin()), -std::log(sum)};
-}
-
 // Of the scores of a window's frames.
-Hypothesis hypothesis_of(const model::Speech &speech, std::span<const float> scores) {
-    std::vector<int32_t> path;
-    Hypothesis out;
-    out.finish = Finish::end;
-    const size_t labels = speech.labels.size();
-    for (size_t at = 0; at < scores.size(); at += labels) {
-        const auto [label, log_probability] = likeliest(scores.subspan(at, labels));
-        path.push_back(label);
-        out.log_probability += log_probability;
-    }
-    out.tokens = speech.collapsed(path);
-    out.score = out.log_probability;
-    out.text = speech.text_of(out.tokens);
-    if (!out.text.empty()) out.text = speech.between() + out.text;
+Transcript transcript_of(const model::Speech &speech, std::span<const float> scores, const GenerateOptions &options) {
+    const std::vector<double> likely = log_probabilities_of(scores, speech.labels.size());
+    const auto beams = static_cast<size_t>(options.beams.value_or(1));
+    const Spelled found = beams == 1 ? likeliest_path(speech, likely) : likeliest_text(speech, likely, beams);
+    Hypothesis hypothesis;
+    hypothesis.finish = Finish::end;
+    hypothesis.log_probability = hypothesis.score = found.log_probability;
+    for (const model::Speech::Run &run : found.runs) hypothesis.tokens.push_back(run.label);
+    hypothesis.text = speech.text_of(hypothesis.tokens);
+    if (!hypothesis.text.empty()) hypothesis.text = speech.between() + hypothesis.text;
+    Transcript out{.text = {}, .parts = {{.hypothesis = std::move(hypothesis)}}};
+    if (options.timestamps != Timestamps::none) out.segments = segments_of(speech, found.runs, options.timestamps);
     return out;
 }
 
@@ -64,7 +53,7 @@ class Windows {
         : session_(session), speech_(*session.model->speech), windows_(windows), options_(options),
           out_(windows.size()) {}
 
-    std::vector<Hypothesis> run() {
+    std::vector<Transcript> run() {
         std::vector<size_t> order(windows_.size());
         std::iota(order.begin(), order.end(), size_t{0});
         // Windows of similar length together; those that are shown as they come, one after the other.
@@ -83,7 +72,7 @@ class Windows {
     const model::Speech &speech_;
     const std::vector<Samples> &windows_;
     const GenerateOptions &options_;
-    std::vector<Hypothesis> out_;
+    std::vector<Transcript> out_;
 
     [[nodiscard]] int64_t frames_of(size_t window) const {
         return speech_.lengths.count(static_cast<int64_t>(windows_[window].size()));
@@ -105,8 +94,12 @@ class Windows {
         std::vector<size_t> of_heard; // with at least a frame
         int64_t longest = 0;
         for (const size_t i : batch) {
-            out_[i].finish = Finish::end;
-            if (frames_of(i) == 0) continue;
+            if (frames_of(i) == 0) {
+                Hypothesis silence;
+                silence.finish = Finish::end;
+                out_[i].parts.push_back({.hypothesis = std::move(silence)});
+                continue;
+            }
             heard.push_back(windows_[i]), of_heard.push_back(i);
             longest = std::max(longest, static_cast<int64_t>(windows_[i].size()));
         }
@@ -126,12 +119,13 @@ class Windows {
 
     void finish(size_t window, std::span<const float> scores) {
         try {
-            out_[window] = hypothesis_of(speech_, scores);
+            out_[window] = transcript_of(speech_, scores, options_);
         } catch (const NoAnswer &why) {
             if (!options_.failed) throw;
             return options_.failed(window, why);
         }
-        if (options_.stream && !out_[window].text.empty()) options_.stream(window, out_[window].text);
+        const std::string &text = out_[window].parts.front().hypothesis.text;
+        if (options_.stream && !text.empty()) options_.stream(window, text);
     }
 };
 
@@ -139,11 +133,14 @@ class Windows {
 
 void expect_no_choices(const GenerateOptions &o) {
     const auto refuse = [](const std::string &what) {
-        throw Error(ErrorCode::usage, what + ": does not apply to this model, which gives the likeliest character of "
-                                             "each moment of audio and chooses nothing");
+        throw Error(ErrorCode::usage, what + ": does not apply to this model, which scores characters for each moment "
+                                             "of audio and takes the likeliest ones");
     };
     if (o.batch < 1) throw Error(ErrorCode::usage, "batch: expected at least 1, found 0");
-    if (o.beams.value_or(1) != 1) refuse("beams");
+    if (const int64_t beams = o.beams.value_or(1); beams < 1 || beams > 1024)
+        throw Error(ErrorCode::usage, "beams: expected 1 to 1024, found " + std::to_string(beams));
+    if (o.timestamps == Timestamps::segments)
+        throw Error(ErrorCode::usage, "timestamps: this model tells those of words and of characters");
     if (o.temperature != 0) refuse("temperature");
     if (o.max_length != 0) refuse("max_length");
     if (o.min_length != 0) refuse("min_length");
@@ -153,7 +150,7 @@ void expect_no_choices(const GenerateOptions &o) {
     if (!o.choices.empty()) refuse(o.choices.begin()->first);
 }
 
-std::vector<Hypothesis> recognized(detail::SessionState &session, const std::vector<Samples> &windows,
+std::vector<Transcript> recognized(detail::SessionState &session, const std::vector<Samples> &windows,
                                    const GenerateOptions &options) {
     expect_no_choices(options);
     return Windows(session, windows, options).run();

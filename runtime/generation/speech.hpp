@@ -4,18 +4,19 @@
 #include "generation/sources.hpp"
 #include "session/state.hpp"
 
+#include <lamina/audio.hpp>
+
 #include <vector>
 
 namespace lamina::generation {
 
-// Throws Error(usage) for options that such a model has no use for, because it chooses the likeliest label of each
-// frame.
+// Throws Error(usage) for options that such a model has no use for, because it takes the likeliest labels.
 void expect_no_choices(const GenerateOptions &options);
 
-// The text of each window, with what is between the texts of two windows before it. One that is shorter than a frame
-// has none. options.stream and options.failed are called with the window's index; one that failed has an empty
-// hypothesis.
-[[nodiscard]] std::vector<Hypothesis> recognized(detail::SessionState &session, const std::vector<Samples> &windows,
+// The transcript of each window, with one part, whose text begins with what is between the texts of two windows; times
+// count from its beginning. One that is shorter than a frame has no text. options.stream and options.failed are called
+// with the window's index; one that failed has no part.
+[[nodiscard]] std::vector<Transcript> recognized(detail::SessionState &session, const std::vector<Samples> &windows,
                                                  const GenerateOptions &options);
 
 // What the graph takes of `batch` sequences with so many frames.

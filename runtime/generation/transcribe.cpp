@@ -2,23 +2,13 @@
 
 #include "generation/generation.hpp"
 #include "generation/speech.hpp"
+#include "generation/timestamps.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace lamina::generation {
 namespace {
-
-// The best hypothesis of each window.
-std::vector<Hypothesis> hypotheses_of(detail::SessionState &session, const std::vector<Samples> &windows,
-                                      const GenerateOptions &options) {
-    if (session.model->speech) return recognized(session, windows, options);
-    auto found = generate_from(session, {windows.begin(), windows.end()}, options);
-    std::vector<Hypothesis> out(windows.size());
-    for (size_t w = 0; w < out.size(); ++w)
-        if (!found[w].empty()) out[w] = std::move(found[w].front()); // else it failed
-    return out;
-}
 
 std::string_view without_leading_spaces(std::string_view text) {
     return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -44,13 +34,41 @@ void check(const std::vector<Samples> &audios, const GenerateOptions &options) {
     for (size_t i = 0; i < audios.size(); ++i) expect_samples(audios[i], i + 1);
 }
 
-void append(Transcript &to, double seconds, Hypothesis hypothesis) {
-    if (to.text.empty())
-        to.text = without_leading_spaces(hypothesis.text);
-    else
-        to.text += hypothesis.text;
+// Adds what was heard in the next window.
+void append(Transcript &to, Transcript window) {
     const double begin = to.parts.empty() ? 0 : to.parts.back().end;
-    to.parts.push_back({begin, begin + seconds, std::move(hypothesis)});
+    for (Transcript::Segment &each : window.segments) {
+        each.begin += begin, each.end += begin, each.part += to.parts.size();
+        to.segments.push_back(std::move(each));
+    }
+    for (Transcript::Part &part : window.parts) {
+        const std::string &text = part.hypothesis.text;
+        to.text += to.text.empty() ? without_leading_spaces(text) : text;
+        part.begin += begin, part.end += begin;
+        to.parts.push_back(std::move(part));
+    }
+}
+
+std::string words_of(const model::Model &model, Ids tokens) {
+    std::erase_if(tokens, [&](int32_t token) { return token >= model.tokens.timestamps->none; });
+    return model.generation->target->decode(tokens);
+}
+
+// Of a window of so many seconds, in which timestamps were heard, too. What is shorter than half a step, a frame of
+// Whisper's, is not heard again.
+Transcript with_segments(const model::Model &model, double seconds, Hypothesis hypothesis) {
+    Transcript out;
+    const model::TimestampTokens &timestamps = *model.tokens.timestamps;
+    Heard heard = segments_of(hypothesis.tokens, timestamps, seconds);
+    if (heard.end + timestamps.step / 2 > seconds) heard.end = seconds;
+    hypothesis.text.clear();
+    for (Transcript::Segment &each : heard.segments) {
+        each.text = words_of(model, each.tokens);
+        hypothesis.text += each.text;
+        if (!without_leading_spaces(each.text).empty()) out.segments.push_back(std::move(each));
+    }
+    out.parts.push_back({0, heard.end, std::move(hypothesis)});
+    return out;
 }
 
 } // namespace
@@ -71,8 +89,7 @@ void expect_samples(Samples audio, size_t number) {
 
 Transcript joined(const std::vector<Transcript> &windows) {
     Transcript out;
-    for (const Transcript &window : windows)
-        for (const Transcript::Part &part : window.parts) append(out, part.end - part.begin, part.hypothesis);
+    for (const Transcript &window : windows) append(out, window);
     return out;
 }
 
@@ -89,44 +106,158 @@ std::vector<Samples> windows_of(Samples audio, const model::AudioInput &input) {
     return out;
 }
 
+namespace {
+
+class Recordings {
+  public:
+    Recordings(detail::SessionState &session, const std::vector<Samples> &audios, const GenerateOptions &options)
+        : session_(session), input_(audio_input_of(*session.model)), audios_(audios), options_(options),
+          out_(audios.size()), begun_(audios.size()), failed_(audios.size()), heard_(audios.size()) {
+        check(audios, options);
+    }
+
+    void hear_all() {
+        if (seeks()) return seek();
+        std::vector<Window> windows;
+        for (size_t i = 0; i < audios_.size(); ++i)
+            for (const Samples window : windows_of(audios_[i], input_)) windows.push_back({i, window});
+        hear(windows);
+    }
+    // The beginning of each, as much as fits a window.
+    void hear_once() {
+        std::vector<Window> windows;
+        for (size_t i = 0; i < audios_.size(); ++i) windows.push_back(next_of(i));
+        hear(windows);
+    }
+    [[nodiscard]] std::vector<Transcript> results() { return std::move(out_); }
+
+  private:
+    struct Window {
+        size_t audio;
+        Samples samples;
+    };
+
+    // Whether a window begins where the one before it says.
+    [[nodiscard]] bool seeks() const { return options_.timestamps == Timestamps::segments; }
+
+    // Of each audio one window at a time; of those that are shown as they come, of one audio.
+    void seek() {
+        while (true) {
+            std::vector<Window> windows;
+            for (size_t i = 0; i < audios_.size() && (windows.empty() || !options_.stream); ++i)
+                if (!failed_[i] && heard_[i] < audios_[i].size()) windows.push_back(next_of(i));
+            if (windows.empty()) return;
+            hear(windows);
+        }
+    }
+    [[nodiscard]] double rate() const { return static_cast<double>(input_.rate); }
+    [[nodiscard]] Window next_of(size_t audio) const {
+        const Samples rest = audios_[audio].subspan(heard_[audio]);
+        return {audio, rest.first(std::min(rest.size(), static_cast<size_t>(input_.length)))};
+    }
+
+    void hear(const std::vector<Window> &windows) {
+        GenerateOptions how = options_;
+        how.hypotheses = 1;
+        how.first += count_;
+        if (options_.stream) how.batch = 1;
+        if (options_.stream && !seeks())
+            how.stream = [&](size_t window, std::string_view piece) { show(windows[window].audio, piece); };
+        else
+            how.stream = nullptr;
+        how.failed = [&](size_t window, const Error &why) { fail(windows[window].audio, why); };
+        if (seeks() && options_.progress) how.progress = [this](size_t, size_t) { tell_progress(); };
+        std::vector<Transcript> found = transcripts_of(windows, how);
+        count_ += windows.size();
+        for (size_t w = 0; w < windows.size(); ++w)
+            if (!failed_[windows[w].audio]) take(windows[w], std::move(found[w]));
+    }
+
+    // Of windows by themselves; those that failed have no parts.
+    std::vector<Transcript> transcripts_of(const std::vector<Window> &windows, const GenerateOptions &how) {
+        std::vector<Samples> samples;
+        for (const Window &each : windows) samples.push_back(each.samples);
+        const auto seconds = [&](size_t window) { return static_cast<double>(samples[window].size()) / rate(); };
+        std::vector<Transcript> out(windows.size());
+        if (session_.model->speech) {
+            out = recognized(session_, samples, how);
+            for (size_t w = 0; w < out.size(); ++w)
+                if (!out[w].parts.empty()) out[w].parts.front().end = seconds(w);
+            return out;
+        }
+        auto found = generate_from(session_, {samples.begin(), samples.end()}, how);
+        for (size_t w = 0; w < out.size(); ++w) {
+            if (found[w].empty()) continue;
+            if (seeks())
+                out[w] = with_segments(*session_.model, seconds(w), std::move(found[w].front()));
+            else
+                out[w].parts.push_back({0, seconds(w), std::move(found[w].front())});
+        }
+        return out;
+    }
+
+    void take(const Window &window, Transcript transcript) {
+        Transcript &to = out_[window.audio];
+        const size_t before = to.segments.size();
+        append(to, std::move(transcript));
+        heard_[window.audio] =
+            std::min(audios_[window.audio].size(), static_cast<size_t>(std::llround(to.parts.back().end * rate())));
+        for (size_t i = before; seeks() && options_.stream && i < to.segments.size(); ++i)
+            show(window.audio, to.segments[i].text);
+    }
+
+    void show(size_t audio, std::string_view piece) {
+        if (!begun_[audio]) piece = without_leading_spaces(piece);
+        if (piece.empty()) return;
+        begun_[audio] = true;
+        options_.stream(audio, piece);
+    }
+
+    void fail(size_t audio, const Error &why) {
+        if (!options_.failed) throw Error(why.code(), "audio " + std::to_string(audio + 1) + ": " + why.what());
+        if (!failed_[audio]) options_.failed(audio, why);
+        failed_[audio] = true;
+        out_[audio] = {};
+    }
+
+    // In windows, as if none of them was heard again.
+    void tell_progress() const {
+        const auto windows = [&](size_t samples) { return samples / static_cast<size_t>(input_.length); };
+        size_t done = 0, all = 0;
+        for (size_t i = 0; i < audios_.size(); ++i) done += windows(heard_[i]), all += windows(audios_[i].size()) + 1;
+        options_.progress(done, all);
+    }
+
+    detail::SessionState &session_;
+    const model::AudioInput &input_;
+    const std::vector<Samples> &audios_;
+    const GenerateOptions &options_;
+    std::vector<Transcript> out_;
+    std::vector<bool> begun_, failed_;
+    std::vector<size_t> heard_; // samples of each
+    uint64_t count_ = 0;        // windows, each of which draws random numbers of its own
+};
+
+} // namespace
+
 std::vector<Transcript> transcribe(detail::SessionState &session, const std::vector<Samples> &audios,
                                    const GenerateOptions &options) {
-    const model::AudioInput &input = audio_input_of(*session.model);
-    check(audios, options);
-    std::vector<Samples> windows;
-    std::vector<size_t> audio_of; // by window
-    for (size_t i = 0; i < audios.size(); ++i)
-        for (const Samples window : windows_of(audios[i], input)) windows.push_back(window), audio_of.push_back(i);
+    Recordings recordings(session, audios, options);
+    recordings.hear_all();
+    return recordings.results();
+}
 
-    GenerateOptions of_windows = options;
-    of_windows.hypotheses = 1;
-    std::vector<bool> begun(audios.size());
-    if (options.stream) {
-        of_windows.batch = 1;
-        of_windows.stream = [&](size_t window, std::string_view piece) {
-            const size_t audio = audio_of[window];
-            if (!begun[audio]) piece = without_leading_spaces(piece);
-            if (piece.empty()) return;
-            begun[audio] = true;
-            options.stream(audio, piece);
-        };
-    }
-    std::vector<bool> failed(audios.size());
-    of_windows.failed = [&](size_t window, const Error &why) {
-        const size_t audio = audio_of[window];
-        if (!options.failed) throw Error(why.code(), "audio " + std::to_string(audio + 1) + ": " + why.what());
-        if (!failed[audio]) options.failed(audio, why);
-        failed[audio] = true;
-    };
-    std::vector<Hypothesis> found = hypotheses_of(session, windows, of_windows);
-
-    std::vector<Transcript> out(audios.size());
-    const auto seconds = [&](size_t samples) { return static_cast<double>(samples) / static_cast<double>(input.rate); };
-    for (size_t w = 0; w < windows.size(); ++w) {
-        if (failed[audio_of[w]]) continue;
-        append(out[audio_of[w]], seconds(windows[w].size()), std::move(found[w]));
-    }
-    return out;
+std::vector<Transcript> transcribe_windows(detail::SessionState &session, const std::vector<Samples> &windows,
+                                           const GenerateOptions &options) {
+    const int64_t longest = audio_input_of(*session.model).length;
+    for (size_t i = 0; i < windows.size(); ++i)
+        if (windows[i].size() > static_cast<size_t>(longest))
+            throw Error(ErrorCode::usage, "window " + std::to_string(i + 1) + ": expected at most " +
+                                              std::to_string(longest) + " samples, found " +
+                                              std::to_string(windows[i].size()));
+    Recordings recordings(session, windows, options);
+    recordings.hear_once();
+    return recordings.results();
 }
 
 } // namespace lamina::generation

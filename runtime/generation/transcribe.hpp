@@ -17,6 +17,10 @@ namespace lamina::generation {
 [[nodiscard]] std::vector<Transcript> transcribe(detail::SessionState &session, const std::vector<Samples> &audios,
                                                  const GenerateOptions &options);
 
+// As transcribe_windows(), likewise.
+[[nodiscard]] std::vector<Transcript>
+transcribe_windows(detail::SessionState &session, const std::vector<Samples> &windows, const GenerateOptions &options);
+
 // As joined_transcript().
 [[nodiscard]] Transcript joined(const std::vector<Transcript> &windows);
 

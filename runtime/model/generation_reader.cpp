@@ -153,10 +153,21 @@ StartChoice choice_at(JsonView value, size_t places) {
     return out;
 }
 
+// {"none": 50363, "step": 0.02, "latest": 50}
+TimestampTokens timestamps_at(JsonView value, const std::vector<int32_t> &ends) {
+    value.allow_keys({"none", "step", "latest"});
+    if (ends.empty()) value.fail("expected an end: timestamps come in pairs, or before it");
+    TimestampTokens out{.none = static_cast<int32_t>(value.at("none").integer(0, INT32_MAX - 1)),
+                        .step = value.at("step").number()};
+    if (!(out.step >= 1e-4 && out.step <= 60)) value.at("step").fail("expected seconds, 0.0001 to 60");
+    if (value.has("latest")) out.latest = id_at(value.at("latest"));
+    return out;
+}
+
 } // namespace
 
 OutputTokens read_tokens(JsonView value) {
-    value.allow_keys({"start", "choices", "end", "suppress", "begin_suppress"});
+    value.allow_keys({"start", "choices", "end", "suppress", "begin_suppress", "timestamps"});
     OutputTokens tokens;
     if (value.has("start"))
         for (const JsonView item : value.at("start").items()) {
@@ -169,6 +180,7 @@ OutputTokens read_tokens(JsonView value) {
     if (value.has("end")) tokens.end = ids_at(value.at("end"));
     if (value.has("suppress")) tokens.suppress = ids_at(value.at("suppress"));
     if (value.has("begin_suppress")) tokens.begin_suppress = ids_at(value.at("begin_suppress"));
+    if (value.has("timestamps")) tokens.timestamps = timestamps_at(value.at("timestamps"), tokens.end);
     return tokens;
 }
 

@@ -148,6 +148,15 @@ struct OutputTokens {
 struct Model {
     std::filesystem::path folder;
     std::string json; // its model.json
+// Tokens that say how many seconds after the beginning of a window of audio something was said.
+struct TimestampTokens {
+    int32_t none = 0; // ends the start of a text without them; those above it are 0, `step`, 2 `step`, ...
+    double step = 0;  // in seconds
+    std::optional<int32_t> latest = {}; // how many steps may come before the first one of a text; none: any
+
+    [[nodiscard]] int32_t first() const { return none + 1; }
+};
+
     std::string name, summary;
     std::map<std::string, Graph, std::less<>> graphs;
     Weights weights;
@@ -157,6 +166,7 @@ struct Model {
     std::optional<Images> images;
     std::optional<Speech> speech;
     std::optional<Chat> chat;
+    std::optional<TimestampTokens> timestamps = {};
     bool adapted = false;                  // adapters are merged into its weights
     std::filesystem::path projector = {};  // the file that reads images for it, of a model in a GGUF file
     std::string no_images = {};            // why it has none, and what to do

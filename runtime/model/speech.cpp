@@ -28,12 +28,12 @@ std::string_view trimmed(std::string_view text) {
 } // namespace
 
 // Labels are compared by their texts: several may stand for what the vocabulary does not have.
-std::vector<int32_t> Speech::collapsed(std::span<const int32_t> frames) const {
+std::vector<Speech::Run> Speech::collapsed(std::span<const int32_t> frames) const {
     const auto label = [&](int32_t id) -> const std::string & { return labels[static_cast<size_t>(id)]; };
-    std::vector<int32_t> out;
-    for (size_t i = 0; i < frames.size(); ++i) {
-        const bool repeated = i != 0 && label(frames[i]) == label(frames[i - 1]);
-        if (!repeated && label(frames[i]) != blank) out.push_back(frames[i]);
+    std::vector<Run> out;
+    for (size_t begin = 0, end = 0; begin < frames.size(); begin = end) {
+        while (end < frames.size() && label(frames[end]) == label(frames[begin])) ++end;
+        if (label(frames[begin]) != blank) out.push_back({frames[begin], begin, end});
     }
     return out;
 }

@@ -46,8 +46,13 @@ struct Speech {
     bool lowercase = false;             // of the text
     bool clean_up = false;              // no spaces before punctuation marks and in English contractions
 
+    // A label, and the frames that have it: from `begin` to before `end`.
+    struct Run {
+        int32_t label = 0;
+        size_t begin = 0, end = 0;
+    };
     // The labels of all frames without repetitions, and without blanks, which separate them.
-    [[nodiscard]] std::vector<int32_t> collapsed(std::span<const int32_t> frames) const;
+    [[nodiscard]] std::vector<Run> collapsed(std::span<const int32_t> frames) const;
     // The text of such labels.
     [[nodiscard]] std::string text_of(std::span<const int32_t> collapsed) const;
     // What is between the texts of two windows: a space, if there are any in texts.

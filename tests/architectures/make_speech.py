@@ -5,6 +5,7 @@ and of whole recordings: speech/expected.json.
     venv/bin/python tests/architectures/make_speech.py                 writes all
     venv/bin/python tests/architectures/make_speech.py wav2vec2        writes the models whose names begin so
     venv/bin/python tests/architectures/make_speech.py texts           writes speech/expected.json
+    venv/bin/python tests/architectures/make_speech.py times           writes speech/times.json
 
 A sequence has the result that it has alone. Lamina takes several as rows of a length that gives a whole number of frames,
 and is told how many frames of each count. Rows behind these are zeros in the golden files.
@@ -196,6 +197,21 @@ def texts():
 
 if __name__ == "__main__":
     torch.manual_seed(11)
+def times():
+    """When the words and characters of recordings are said."""
+    out = []
+    for model, count in (("wav2vec2", 1001), ("wav2vec2_stable", 640), ("hubert", 333), ("hubert_bare", 2000)):
+        pipeline = T.pipeline("automatic-speech-recognition", model=str(here.parent / "speech" / model), dtype=torch.float32)
+        found = {"model": model, "samples": count}
+        for name, kind in (("words", "word"), ("characters", "char")):
+            chunks = pipeline({"raw": signal(count).numpy(), "sampling_rate": 16000}, return_timestamps=kind)["chunks"]
+            found[name] = [[each["text"], *(round(float(second), 6) for second in each["timestamp"])] for each in chunks]
+        out.append(found)
+    (here.parent / "speech" / "times.json").write_text(json.dumps(out, ensure_ascii=False) + "\n")
+
+
     all_of_them()
     if is_wanted("texts"):
         texts()
+    if is_wanted("times"):
+        times()

@@ -83,7 +83,9 @@ TEST_CASE("speech: labels and texts are those of transformers' tokenizer") {
             as_speech(architectures::read_speech_labels(folder.path(), each["labels"].get<int64_t>()));
         for (const json &row : each["rows"]) {
             const auto ids = row["ids"].get<std::vector<int32_t>>();
-            CHECK(speech.text_of(speech.collapsed(ids)) == row["text"].get<std::string>());
+            std::vector<int32_t> collapsed;
+            for (const model::Speech::Run &run : speech.collapsed(ids)) collapsed.push_back(run.label);
+            CHECK(speech.text_of(collapsed) == row["text"].get<std::string>());
             ++rows;
         }
     }
@@ -95,6 +97,55 @@ TEST_CASE("speech: recordings have the texts that transformers' pipeline gives")
         INFO(each["model"]);
         Session session = Recognizer(each["model"].get<std::string>()).session();
         CHECK(text_of(session, signal(each["samples"].get<size_t>())) == each["text"].get<std::string>());
+    }
+}
+
+TEST_CASE("speech: words and characters are said when transformers' pipeline says") {
+    const json times = test::json_of(test::architectures / "speech" / "times.json");
+    size_t words = 0;
+    for (const json &each : times) {
+        INFO(each["model"]);
+        Session session = Recognizer(each["model"].get<std::string>()).session();
+        const Audio audio = signal(each["samples"].get<size_t>());
+        for (const auto &[name, which] :
+             {std::pair{"words", Timestamps::words}, {"characters", Timestamps::characters}}) {
+            GenerateOptions options;
+            options.timestamps = which;
+            const Transcript found = transcribe(session, {audio}, options).front();
+            CHECK(found.text == text_of(session, audio));
+            REQUIRE(found.segments.size() == each[name].size());
+            words += found.segments.size();
+            for (size_t i = 0; i < found.segments.size(); ++i) {
+                CHECK(found.segments[i].text == each[name][i][0].get<std::string>());
+                CHECK_THAT(found.segments[i].begin, matchers::within_abs(each[name][i][1].get<double>(), 1e-5));
+                CHECK_THAT(found.segments[i].end, matchers::within_abs(each[name][i][2].get<double>(), 1e-5));
+            }
+        }
+    }
+    CHECK(words > 100);
+}
+
+TEST_CASE("speech: beams find texts that are at least as likely, and when they were said") {
+    for (const char *name : {"wav2vec2", "hubert"}) {
+        INFO(name);
+        Session session = Recognizer(name).session();
+        double before = -std::numeric_limits<double>::infinity();
+        for (const int64_t beams : {1, 2, 8, 32}) {
+            GenerateOptions options;
+            options.beams = beams, options.timestamps = Timestamps::characters;
+            const Transcript found = transcribe(session, {signal(700)}, options).front();
+            const Hypothesis &hypothesis = found.parts.front().hypothesis;
+            CHECK(hypothesis.log_probability >= before);
+            before = hypothesis.log_probability;
+            std::string text;
+            double end = 0;
+            for (const Transcript::Segment &each : found.segments) {
+                text += each.text;
+                CHECK((each.begin >= end && each.end > each.begin));
+                end = each.end;
+            }
+            CHECK_THAT(text, contains(found.text));
+        }
     }
 }
 
@@ -185,8 +236,11 @@ TEST_CASE("speech: what would change nothing is refused, and so is bad audio") {
     options.choices["language"] = "de";
     CHECK_THAT(refusal(options), contains("language") && contains("does not apply"));
     options = {};
-    options.beams = 4;
-    CHECK_THAT(refusal(options), contains("beams"));
+    options.beams = 2000;
+    CHECK_THAT(refusal(options), contains("beams: expected 1 to 1024"));
+    options = {};
+    options.timestamps = Timestamps::segments;
+    CHECK_THAT(refusal(options), contains("timestamps: ") && contains("words and of characters"));
     const Audio wrong{{0, std::numeric_limits<float>::infinity()}, speech_rate};
     CHECK_THAT(message_of([&] { (void)transcribe(session, {wrong}); }), contains("a sample is NaN or infinite"));
     CHECK_THAT(message_of([&] { (void)session.generate({"A"}); }), contains("transcribes audio"));

@@ -70,6 +70,40 @@ TEST_CASE("run transcribes audio files: one, several, named on stdin, as JSON") 
     CHECK(json[1]["parts"][0]["tokens"].size() == 5);
 }
 
+TEST_CASE("run shows when something was said: as lines, JSON and subtitles") {
+    const TemporaryFolder folder;
+    const std::string model = whisper_model(folder);
+    const std::string file = folder.write("a.wav", wav({}, tone(9000, 1))).string(); // of several windows
+    const auto run = [&](const std::vector<std::string> &more) {
+        std::vector<std::string> all{"run", model, file, "--device", "cpu", "--max-length", "9", "--language", "de"};
+        all.insert(all.end(), more.begin(), more.end());
+        return run_lamina(all);
+    };
+    const auto json = nlohmann::json::parse(run({"--timestamps", "segments", "--json"}).out)[0];
+    const auto &segments = json["segments"];
+    REQUIRE(segments.size() > 2);
+    CHECK(json["parts"].size() >= 2);
+    CHECK(segments[0]["tokens"][0].get<int>() >= 33); // a timestamp
+    const auto lines = lines_of(run({"--timestamps", "segments"}).out);
+    REQUIRE(lines.size() == segments.size());
+    CHECK(lines[0].starts_with(file + "\t0."));
+    CHECK(lines[0].ends_with("\t" + segments[0]["output"].get<std::string>()));
+    const Finished srt = run({"--subtitles", "srt"}), vtt = run({"--subtitles", "vtt"});
+    CHECK(srt.out.starts_with("1\n00:00:00,"));
+    CHECK_THAT(srt.out, matchers::contains("\n\n" + std::to_string(segments.size()) + "\n"));
+    CHECK(vtt.out.starts_with("WEBVTT\n\n00:00:00."));
+
+    const Finished words = run({"--timestamps", "words"});
+    CHECK(words.status == 2);
+    CHECK_THAT(words.err, matchers::contains("timestamps: ") && matchers::contains("segments alone"));
+    CHECK(run({"--subtitles", "srt", "--json"}).status == 2);
+    CHECK(run({file, "--subtitles", "srt"}).status == 2);
+    CHECK(run({"--timestamps", "tokens"}).status == 2);
+    const Finished text = run_lamina({"run", g2p(), "vulkan", "--timestamps", "words", "--device", "cpu"});
+    CHECK(text.status == 2);
+    CHECK_THAT(text.err, matchers::contains("--timestamps is about audio"));
+}
+
 TEST_CASE("inspect and compare take a model for audio, and bad files and options are refused") {
     const TemporaryFolder folder;
     const std::string model = whisper_model(folder);

@@ -91,6 +91,9 @@ def perplexity(device, wanted):
 def transcript(device, wanted):
     out = json.loads(lamina("run", models / "whisper", expected / "speech.wav", "--device", device, "--json"))[0]
     same_ids(out["parts"][0]["tokens"], wanted["transcript"])
+    timed = json.loads(lamina("run", models / "whisper", expected / "speech.wav", "--device", device, "--json", "--timestamps",
+                              "segments"))[0]
+    same_ids(timed["parts"][0]["tokens"], wanted["timed"])
     wrong, words = word_errors(wanted["spoken"], out["output"])
     return f"all {len(wanted['transcript'])} token ids are the same; {wrong} of {words} words are not those spoken"
 

@@ -86,13 +86,13 @@ def speech(path):
     return samples.astype(numpy.float32) / 32768
 
 
-def transcript(samples):
+def transcript(samples, timestamps):
     model = transformers.WhisperForConditionalGeneration.from_pretrained(models / "whisper", dtype=torch.float32).eval()
     features = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)(
         samples, sampling_rate=16000, return_tensors="pt").input_features
     with torch.no_grad():
-        out = model.generate(features, do_sample=False, num_beams=1, return_timestamps=False,
-                             max_new_tokens=400)[0].tolist()
+        out = model.generate(features, do_sample=False, num_beams=1, return_timestamps=timestamps,
+                             force_unique_generate_call=True, max_new_tokens=400)[0].tolist()
     start = {model.generation_config.decoder_start_token_id, model.generation_config.no_timestamps_token_id}
     return without_end([id for id in out if id not in start], model.generation_config.eos_token_id)
 
@@ -100,9 +100,10 @@ def transcript(samples):
 def main():
     expected.mkdir(exist_ok=True)
     numpy.save(expected / "vectors.npy", vectors())
+    samples = speech(expected / "speech.wav")
     found = {"made by": f"transformers {transformers.__version__}, torch {torch.__version__}", "sentences": sentences,
              "continuations": dict(continuations()), "perplexity": perplexity(), "spoken": spoken,
-             "transcript": transcript(speech(expected / "speech.wav"))}
+             "transcript": transcript(samples, False), "timed": transcript(samples, True)}
     text = re.sub(r"([0-9],|\[)\s+(?=[0-9])", r"\1 ", json.dumps(found, indent=1, ensure_ascii=False))  # ids side by side
     (expected / "expected.json").write_text(text + "\n")
 

@@ -115,13 +115,14 @@ class TheDocument(unittest.TestCase):
                     if each.get("description", "").startswith(("Ignored", "Supported only"))]
             self.assertEqual(set(taken) | set(idle), set(fields), path)
         form = self.schema("/v1/audio/transcriptions", "multipart/form-data")
-        taken = {"file", "model", "language", "response_format", "temperature"}
+        taken = {"file", "model", "language", "response_format", "temperature", "timestamp_granularities[]"}
         idle = {name for name, each in form["properties"].items() if "Supported only" in each.get("description", "")}
         self.assertEqual(taken | idle, set(form["properties"]))
         status, _, body = self.server.ask("POST", "/v1/audio/transcriptions", part("no_such_field", "1") + b"--b--\r\n",
                                           {"Content-Type": "multipart/form-data; boundary=b"})
         self.assertEqual(status, 400)
-        self.assertIn("supported are file, model, language, response_format, temperature", body["error"]["message"])
+        self.assertIn("supported are file, model, language, response_format, temperature, timestamp_granularities[]",
+                      body["error"]["message"])
 
     def test_has_fields_that_requests_take(self):
         """Each may be there, null if it is not required, and have the values that it may only have."""

@@ -35,6 +35,8 @@ class Transcriptions(unittest.TestCase):
         file = pathlib.Path(folder.name) / "tone.wav"
         file.write_bytes(wav(0.5))
         cls.wanted = lamina_json(lamina, "run", model, file, "--language", "de")[0]
+        cls.timed = lamina_json(lamina, "run", model, file, "--language", "de", "--timestamps", "segments")[0]
+        cls.words = lamina_json(lamina, "run", speech, file, "--timestamps", "words")[0]
         cls.characters = lamina_json(lamina, "run", speech, file)[0]
 
     def ask(self, file=wav(0.5), **fields):
@@ -45,10 +47,20 @@ class Transcriptions(unittest.TestCase):
         self.assertEqual(self.ask()[2], {"text": self.wanted["output"]})
         self.assertEqual(self.ask(response_format="text")[2].decode(), self.wanted["output"] + "\n")
         verbose = self.ask(response_format="verbose_json")[2]
-        self.assertEqual([each["tokens"] for each in verbose["segments"]], [each["tokens"] for each in self.wanted["parts"]])
+        timed = [(each["begin"], each["end"], each["tokens"], each["output"]) for each in self.timed["segments"]]
+        self.assertGreater(len(timed), 2)
+        self.assertGreater(len(self.timed["parts"]), 1)
+        self.assertEqual([(each["start"], each["end"], each["tokens"], each["text"]) for each in verbose["segments"]], timed)
         self.assertEqual((verbose["language"], verbose["task"]), ("de", "transcribe"))
-        self.assertTrue(self.ask(response_format="srt")[2].startswith(b"1\n00:00:00,000 --> "))
-        self.assertTrue(self.ask(response_format="vtt")[2].startswith(b"WEBVTT\n\n00:00:00.000 --> "))
+        self.assertEqual(verbose["text"], self.timed["output"])
+        self.assertEqual(self.ask(**{"response_format": "verbose_json", "timestamp_granularities[]": "segment"})[2], verbose)
+        self.assertTrue(self.ask(response_format="srt")[2].startswith(b"1\n00:00:00,"))
+        self.assertEqual(self.ask(response_format="srt")[2].count(b" --> "), len(timed))
+        self.assertTrue(self.ask(response_format="vtt")[2].startswith(b"WEBVTT\n\n00:00:00."))
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            for found in pool.map(lambda i: self.ask(response_format=["verbose_json", "json"][i % 2])[2], range(8)):
+                self.assertIn(found["text"], (self.timed["output"], self.wanted["output"]))
+                self.assertEqual(found.get("segments", verbose["segments"]), verbose["segments"])
 
     def test_of_characters_are_those_of_the_command(self):
         def ask(**fields):
@@ -58,6 +70,12 @@ class Transcriptions(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for status, _, body in pool.map(lambda _: ask(), range(6)):
                 self.assertEqual((status, body), (200, {"text": self.characters["output"]}))
+        words = ask(**{"response_format": "verbose_json", "timestamp_granularities[]": "word"})[2]
+        self.assertEqual([(each["word"], each["start"], each["end"]) for each in words["words"]],
+                         [(each["output"], each["begin"], each["end"]) for each in self.words["segments"]])
+        self.assertGreater(len(words["words"]), 0)
+        self.assertNotIn("segments", words)
+        self.assertEqual(len(ask(response_format="verbose_json")[2]["segments"]), 1)  # a window
         status, _, body = ask(temperature="0.5")
         self.assertEqual(status, 400)
         self.assertIn("temperature: does not apply to this model", body["error"]["message"])
@@ -72,7 +90,11 @@ class Transcriptions(unittest.TestCase):
                               ({"file": b""}, "'file' is missing or empty"), ({"language": "xx"}, "xx"),
                               ({"prompt": "Hello"}, "/prompt: not supported"), ({"sped": "1"}, "/sped: unknown field"),
                               ({"response_format": "doc"}, "unknown format 'doc'; there are json"),
-                              ({"temperature": "hot"}, "/temperature: expected a number")]:
+                              ({"temperature": "hot"}, "/temperature: expected a number"),
+                              ({"timestamp_granularities[]": "page"}, "expected segment or word, found 'page'"),
+                              ({"timestamp_granularities[]": "segment"}, "expected a response_format verbose_json"),
+                              ({"timestamp_granularities[]": "word", "response_format": "verbose_json"},
+                               "does not tell the times of words")]:
             with self.subTest(words):
                 status, _, body = self.ask(**fields)
                 self.assertEqual(status, 400)

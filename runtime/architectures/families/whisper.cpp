@@ -45,8 +45,15 @@ std::vector<int32_t> chosen(const Config &generation, const char *key, const std
     return all;
 }
 
+// Each is two frames: a position of the encoder. "max_initial_timestamp_index" says how late the first may be.
+model::TimestampTokens timestamps_of(const Config &generation, int32_t none) {
+    model::TimestampTokens out{.none = none, .step = static_cast<double>(2 * hop) / sample_rate};
+    if (const auto latest = generation.find("max_initial_timestamp_index")) out.latest = id_of(*latest);
+    return out;
+}
+
 // The tokens after the start token: language, task, no timestamps.
-void add_start(const Config &generation, model::OutputTokens &tokens) {
+void add_start(const Config &generation, int64_t vocabulary, model::OutputTokens &tokens) {
     const auto add = [&](const char *name, JsonView ids, const char *otherwise) {
         const auto &choice = tokens.choices[name] = choice_of(ids, tokens.start.size());
         tokens.start.push_back(chosen(generation, name, otherwise, choice));
@@ -65,8 +72,10 @@ void add_start(const Config &generation, model::OutputTokens &tokens) {
             tokens.start.resize(std::max(tokens.start.size(), place + 1));
             tokens.start[place] = {id_of(pair.at(1))};
         }
-    for (const int32_t id : generation.ids("no_timestamps_token_id"))
+    for (const int32_t id : generation.ids("no_timestamps_token_id")) {
         if (tokens.start.empty() || tokens.start.back() != std::vector{id}) tokens.start.push_back({id});
+        if (id < vocabulary - 1 && !tokens.end.empty()) tokens.timestamps = timestamps_of(generation, id);
+    }
 }
 
 // ---- The graphs ----
@@ -79,7 +88,7 @@ class Whisper {
           width_(config_.positive("d_model")) {}
 
     void build() {
-        add_start(draft_.generation, draft_.tokens);
+        add_start(draft_.generation, config_.positive("vocab_size"), draft_.tokens);
         draft_.sample_rate = sample_rate;
         const Tensor memory = encoder();
         encode_.output("hidden", memory);

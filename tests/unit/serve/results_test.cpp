@@ -60,15 +60,31 @@ TEST_CASE("embeddings as base64 are the bytes of their floats") {
     CHECK(numbers["usage"]["prompt_tokens"] == 4);
 }
 
-TEST_CASE("subtitles have the times of their windows") {
+TEST_CASE("subtitles have the times of their segments, or of their windows") {
     Transcript t;
     t.text = "One. Two.";
     t.parts = {{0, 29.5, {}}, {29.5, 3725.25, {}}};
     t.parts[0].hypothesis.text = " One.";
     t.parts[1].hypothesis.text = " Two.";
-    CHECK(transcript_srt(t) == "1\n00:00:00,000 --> 00:00:29,500\nOne.\n\n2\n00:00:29,500 --> 01:02:05,250\nTwo.\n\n");
-    CHECK(transcript_vtt(t).starts_with("WEBVTT\n\n00:00:00.000 --> 00:00:29.500\nOne.\n\n"));
-    CHECK(nlohmann::json::parse(verbose_transcript_json(t, "en", "transcribe"))["duration"] == 3725.25);
+    t.parts[1].hypothesis.tokens = {5, 6, 7}, t.parts[1].hypothesis.log_probability = -6;
+    CHECK(subtitles(t, Subtitles::srt) ==
+          "1\n00:00:00,000 --> 00:00:29,500\nOne.\n\n2\n00:00:29,500 --> 01:02:05,250\nTwo.\n\n");
+    CHECK(subtitles(t, Subtitles::vtt).starts_with("WEBVTT\n\n00:00:00.000 --> 00:00:29.500\nOne.\n\n"));
+    const auto verbose = [&](Granularities times) {
+        return nlohmann::json::parse(verbose_transcript_json(t, "en", "transcribe", times));
+    };
+    CHECK(verbose({.segments = true})["duration"] == 3725.25);
+    CHECK(verbose({.segments = true})["segments"].size() == 2);
+    CHECK(!verbose({.segments = true}).contains("words"));
+    t.segments = {{.begin = 30, .end = 31.5, .text = " Two.", .tokens = {6}, .part = 1}};
+    CHECK(subtitles(t, Subtitles::srt) == "1\n00:00:30,000 --> 00:00:31,500\nTwo.\n\n");
+    const auto segments = verbose({.segments = true})["segments"];
+    REQUIRE(segments.size() == 1);
+    CHECK((segments[0]["start"] == 30 && segments[0]["end"] == 31.5 && segments[0]["avg_logprob"] == -2));
+    const auto both = verbose({.segments = true, .words = true});
+    CHECK(both["segments"].size() == 2); // windows, as the transcript's segments are words
+    CHECK((both["words"][0]["word"] == " Two." && both["words"][0]["start"] == 30));
+    CHECK(!verbose({.segments = false, .words = true}).contains("segments"));
 }
 
 TEST_CASE("a refusal has the form of its protocol, and the status of its cause") {
