@@ -140,7 +140,7 @@ void ImageRun::print() {
         for (const Answer *each : good) names.push_back(each->name);
         const bool texts = std::ranges::any_of(good, &Answer::is_text);
         output_.print(vectors_as_text(texts ? "IMAGE OR TEXT" : "IMAGE", names, all, output_) +
-                      cosines_as_text(all, output_));
+                      likeness_as_text(all, likeness(false), output_));
         return;
     }
     Table table({"IMAGE", "CLASSES"});

@@ -166,7 +166,8 @@ std::string reading_as_text(const ModelContents &model, const Output &output) {
     if (!model.reading) return "";
     const TextReading &r = *model.reading;
     std::string out = "\n" + output.styled("reading", Style::bold) + "\n  reads " + r.tokenizer + ", at most " +
-                      std::to_string(r.longest) + " tokens\n  gives " + name_of(r.gives) + ": " + r.output;
+                      std::to_string(r.longest) + " tokens\n  gives " + name_of(r.gives) + ": " + r.output +
+                      (r.sparse ? ", a weight for each token" : "");
     out += (r.labels.empty() ? "" : " (" + joined(r.labels) + ")") + "\n";
     if (!r.mask.empty()) out += "  mask  " + r.mask + "\n";
     for (const auto &[name, text] : r.prompts)

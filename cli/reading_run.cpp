@@ -135,8 +135,10 @@ void ReadingRun::print_json() {
 void ReadingRun::embeddings(const std::vector<std::string> &texts) {
     const Tensor vectors = embed(session_, texts, options_);
     write(files_, {{reading_.output, vectors}}, output_);
+    if (reading_.sparse) return sparse_embeddings(texts, vectors);
     if (!output_.json()) {
-        output_.print(vectors_as_text("TEXT", texts, vectors, output_) + cosines_as_text(vectors, output_));
+        output_.print(vectors_as_text("TEXT", texts, vectors, output_) +
+                      likeness_as_text(vectors, likeness(false), output_));
         return;
     }
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -144,6 +146,21 @@ void ReadingRun::embeddings(const std::vector<std::string> &texts) {
         add(i, {{"text", texts[i]}, {"embedding", std::vector<float>(row.begin(), row.end())}});
     }
     print_json();
+}
+
+void ReadingRun::sparse_embeddings(const std::vector<std::string> &texts, const Tensor &vectors) {
+    const std::vector<TokenText> tokens = token_texts(model_);
+    Table table({{"", Align::right}, "TEXT", "WORDS"});
+    for (size_t i = 0; i < texts.size(); ++i) {
+        const std::vector<WordScore> words = words_of(row_of(vectors, i), tokens);
+        Json list = Json::array();
+        for (const WordScore &each : words)
+            list.push_back({{"word", each.word}, {"token", each.token}, {"weight", each.score}});
+        add(i, {{"text", texts[i]}, {"words", std::move(list)}});
+        table.row({std::to_string(i + 1), {texts[i], Style::bold}, words_as_text(words)});
+    }
+    if (output_.json()) return print_json();
+    output_.print(table.str(output_) + likeness_as_text(vectors, likeness(true), output_));
 }
 
 void ReadingRun::classes(const std::vector<std::string> &texts) {

@@ -15,8 +15,8 @@
 
 namespace lamina::cli {
 
-// Prints the first numbers of each vector and the cosines of pairs, or the likeliest classes or words with their
-// probabilities.
+// Prints the first numbers of each vector, or the heaviest words of a sparse one, and how alike pairs are; or the
+// likeliest classes or words with their probabilities.
 // As JSON, prints everything.
 class ReadingRun {
   public:
@@ -39,6 +39,7 @@ class ReadingRun {
 
   private:
     void embeddings(const std::vector<std::string> &texts);
+    void sparse_embeddings(const std::vector<std::string> &texts, const Tensor &vectors);
     void classes(const std::vector<std::string> &texts);
     void matches(const std::vector<std::string> &texts);
     void token_classes(const std::vector<std::string> &texts);

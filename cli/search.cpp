@@ -33,10 +33,10 @@ struct Near {
 };
 
 // Best first. A vector without a direction is the worst.
-std::vector<Near> nearest(const Tensor &vectors, std::span<const float> query, size_t most) {
+std::vector<Near> nearest(const Tensor &vectors, std::span<const float> query, const Likeness &likeness, size_t most) {
     std::vector<Near> out;
     for (size_t i = 0; i < static_cast<size_t>(vectors.shape()[0]); ++i) {
-        const double score = cosine(cli::row_of(vectors, i), query);
+        const double score = likeness.of(cli::row_of(vectors, i), query);
         out.push_back({i, std::isnan(score) ? -std::numeric_limits<double>::infinity() : score});
     }
     const auto last = out.begin() + static_cast<std::ptrdiff_t>(std::min(most, out.size()));
@@ -91,7 +91,8 @@ int search(const SearchOptions &options, const GlobalOptions &global, const Argu
         throw Error(ErrorCode::input, options.vectors.string() + ": expected vectors of " +
                                           std::to_string(query.shape()[1]) + " numbers, as the model gives, found " +
                                           std::to_string(vectors.shape()[1]));
-    const std::vector<Near> found = nearest(vectors, cli::row_of(query, 0), static_cast<size_t>(options.top));
+    const std::vector<Near> found = nearest(vectors, cli::row_of(query, 0), likeness(inspect(model).reading->sparse),
+                                            static_cast<size_t>(options.top));
     auto texts = texts_of_rows(options, found, static_cast<size_t>(vectors.shape()[0]));
     Json list = Json::array();
     Table table({{"SCORE", Align::right}, {"LINE", Align::right}, "TEXT"});
@@ -108,7 +109,7 @@ int search(const SearchOptions &options, const GlobalOptions &global, const Argu
 Command add_search(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app =
         lamina.command("search", "Find the lines of a file that mean nearly the same as a query, by their vectors.");
-    app.footer("lamina embed writes the vectors. Scores are cosines.\n"
+    app.footer("lamina embed writes the vectors. Scores are cosines or, of sparse vectors, products.\n"
                "Example: lamina search all-MiniLM-L6-v2 vectors.npy texts.jsonl \"Who plays?\"");
     auto options = std::make_shared<SearchOptions>();
     app.positional("MODEL", options->model, "the model that made the vectors").required();

@@ -128,11 +128,11 @@ void Workload::see_images(const Model &model, const WorkloadOptions &options) {
     };
 }
 
-// Looks for each text in itself.
-void answer_themselves(Session &session, const std::vector<std::string> &texts) {
+// Each text with itself.
+std::vector<TextPair> twice(const std::vector<std::string> &texts) {
     std::vector<TextPair> pairs;
     for (const std::string &text : texts) pairs.push_back({text, text});
-    (void)answer(session, pairs, {.batch = pairs.size()});
+    return pairs;
 }
 
 void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
@@ -160,13 +160,15 @@ void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
         return;
     }
     kind_ = Kind::reads;
-    work_ = [texts = texts_, gives = reading->gives](Session &session, const GenerateOptions &, Round &) {
+    work_ = [texts = texts_, gives = reading->gives, pairs = reading->pairs](Session &session, const GenerateOptions &,
+                                                                             Round &) {
         ReadOptions how;
         how.batch = texts.size();
         if (gives == TextReading::Gives::embedding) (void)embed(session, texts, how);
-        if (gives == TextReading::Gives::classes) (void)classify(session, texts, how);
+        if (gives == TextReading::Gives::classes)
+            (void)(pairs ? classify_pairs(session, twice(texts), how) : classify(session, texts, how));
         if (gives == TextReading::Gives::token_classes) (void)label_tokens(session, texts, how);
-        if (gives == TextReading::Gives::answers) answer_themselves(session, texts);
+        if (gives == TextReading::Gives::answers) (void)answer(session, twice(texts), {.batch = texts.size()});
         if (gives == TextReading::Gives::words) (void)fill_masks(session, texts, {.batch = texts.size()});
     };
 }

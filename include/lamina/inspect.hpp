@@ -110,11 +110,13 @@ struct TextReading {
     std::string graph, output;
     std::string tokenizer; // its file name
     Gives gives = Gives::embedding;
+    bool sparse = false; // an embedding has a weight for each token of the vocabulary, by id, and most of them are 0
     std::vector<std::string> labels; // of classes; those without a label are "LABEL_0", "LABEL_1", ...
     int64_t longest = 0;             // maximum number of tokens in a text, including special ones
     std::map<std::string, std::string, std::less<>> prompts{}; // what is put before texts, by ReadOptions::prompt
     std::string default_prompt{};                              // the name of one of them, or empty
     std::string mask{};                                        // what stands for a missing word; empty: nothing does
+    bool pairs = false; // classes are of two texts within a text of the model's own, as of a reranker that is asked
 };
 
 // How a model takes images: classify_images(), embed_images() and match_images() of image.hpp.

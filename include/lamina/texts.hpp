@@ -30,7 +30,7 @@ struct ReadOptions {
     size_t batch = 32;     // how many texts are processed together
     bool truncate = false; // true: a text that is too long for the model is cut; false: it is an error
     // The name of the prompt that is put before each text, such as "query"; "": none. Default: the one that the model's
-    // makers chose, if any. TextReading::prompts lists them.
+    // makers chose, if any. TextReading::prompts lists them. A reranker that is asked (TextReading::pairs) is told it.
     std::optional<std::string> prompt{};
     std::optional<std::string> prompt_text{}; // what is put before each text, in place of a prompt by name
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
@@ -99,7 +99,7 @@ struct MatchOptions {
 // Error(usage) for a model with another kind of output or for a prompt that it does not have, and Error(input) for a
 // text without tokens, or with too many.
 
-// (N, C): a vector for each text; without texts, (0, C).
+// (N, C): a vector for each text; without texts, (0, C). TextReading::sparse: C is the size of the vocabulary.
 [[nodiscard]] Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options = {});
 // The same of texts that are token ids already, as token_ids() gives them: nothing is put before them. Throws
 // Error(input) for an id that is none of the model's, too.
@@ -108,6 +108,8 @@ struct MatchOptions {
 // Scores of all labels, best first.
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
                                                             const ReadOptions &options = {});
+// The same of two texts that are read together; a reranker has a single label, whose score says how well the document,
+// the second text, answers the query.
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify_pairs(Session &session, const std::vector<TextPair> &pairs,
                                                                   const ReadOptions &options = {});
 // The same for each token of a text, without special ones.

@@ -16,7 +16,8 @@ struct ActivationLayer {
                                    "Team: Gemma 2, arXiv:2408.00118, section 2";
 
     static constexpr std::array params{
-        choice("activation", "gelu is the erf form; none: the values themselves", LAMINA_ACTIVATIONS "|none"),
+        choice("activation", "gelu is the erf form; none: the values themselves; log1p_relu: log(1 + max(x, 0))",
+               LAMINA_ACTIVATIONS "|none|log1p_relu"),
         real("scale", "what x is divided by before and multiplied by after; with tanh, y stays within +-scale", 1, 1e-3,
              1e6),
         real("factor", "of the results", 1, -1e6, 1e6),
@@ -57,16 +58,19 @@ struct ActivationLayer {
         "B=1 T=259 activation=gelu_tanh factor=3 +times",
         "B=1 T=9 activation=silu x=infinite",
         "B=1 T=9 activation=gelu_tanh x=infinite",
+        "B=2 T=301 activation=log1p_relu",
+        "B=1 T=65 activation=log1p_relu x=huge",
+        "B=1 T=67 activation=log1p_relu x=tiny +times",
+        "B=1 T=9 activation=log1p_relu x=infinite",
     };
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), times = call.in("times"), y = call.out("y");
-        const Activation activation = chosen(call);
         const double scale = call.real("scale"), factor = call.real("factor");
         for (const int64_t r : call.wanted(y))
             for (size_t i = 0; i < x.row(r).size(); ++i) {
                 const double by = times ? times.row(r)[i] : 1;
-                y.row(r)[i] = static_cast<float>(scale * activated(activation, x.row(r)[i] / scale) * by * factor);
+                y.row(r)[i] = static_cast<float>(scale * activated(call, x.row(r)[i] / scale) * by * factor);
             }
     }
 
@@ -78,17 +82,25 @@ struct ActivationLayer {
         } push{u32(size), static_cast<float>(call.real("scale")), static_cast<float>(call.real("factor"))};
         plan.dispatch(lamina_kernels::activation, plan.spread(ceil_div(size, 256)),
                       {plan.in("x"), plan.in("times"), plan.out("y")}, push,
-                      {{0, static_cast<uint32_t>(chosen(call))}, {1, static_cast<bool>(call.in("times"))}});
+                      {{0, kernels_number(call)}, {1, static_cast<bool>(call.in("times"))}});
     }
 
   private:
-    // "none" comes last here, so that the first one is what it always was.
-    static Activation chosen(const Call &call) {
+    // The choices that only this layer has come last, so that the first one is what it always was.
+    static constexpr int64_t none_choice = LAMINA_LAST_ACTIVATION, log1p_relu_choice = none_choice + 1;
+
+    static uint32_t kernels_number(const Call &call) {
         const int64_t choice = call.integer("activation");
-        return choice == LAMINA_LAST_ACTIVATION ? Activation::none : activation_of(call);
+        if (choice == none_choice) return LAMINA_NONE;
+        return u32(choice == log1p_relu_choice ? choice : choice + 1);
+    }
+    static double activated(const Call &call, double x) {
+        const int64_t choice = call.integer("activation");
+        if (choice == log1p_relu_choice) return std::log1p(x < 0 ? 0 : x); // a NaN stays one
+        return at_limits(choice == none_choice ? Activation::none : activation_of(call), x);
     }
     // The limits at the infinities, where the formulas would compute 0 times infinity.
-    static double activated(Activation activation, double x) {
+    static double at_limits(Activation activation, double x) {
         using enum Activation;
         const bool exact = activation == tanh || activation == sigmoid || activation == none || activation == relu2;
         return std::isinf(x) && !exact ? std::max(x, 0.0) : activate(activation, x);

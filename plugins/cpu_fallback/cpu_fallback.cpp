@@ -39,7 +39,8 @@ struct CpuFallback {
         XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::activation>("activation", "activation=" LAMINA_ACTIVATIONS
-                                                           "|none scale factor; x: ..., times?: ... -> y: ..."),
+                                                           "|none|log1p_relu scale factor; x: ..., times?: ... "
+                                                           "-> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
             "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, k: "

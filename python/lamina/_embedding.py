@@ -24,15 +24,20 @@ def embed(model: _lamina.Model, session: _lamina.Session, texts: List[str], opti
         if "batch" in given:
             raise TypeError("batch and batch_size are two names of one option; expected one of them")
         given["batch"] = given.pop("batch_size")
-    if "prompt" in given:
-        given["prompt_text"] = _prompt_text(model, given.pop("prompt"))
-    if "prompt_name" in given:
-        given["prompt"] = given.pop("prompt_name")
+    name_prompts(model, given)
     with bar(given.pop("show_progress", False), len(texts), "embed", given.pop("progress", None)) as progress:
         if progress is not None:
             given["progress"] = progress
         found: Vectors = _lamina.embed(session, texts, filled(_lamina.ReadOptions(), given))
     return _shaped(found, normalize, dimensions)
+
+
+def name_prompts(model: _lamina.Model, given: Dict[str, Any]) -> None:
+    """Renames the options of prompts to those of ReadOptions, of which `prompt` is a name."""
+    if "prompt" in given:
+        given["prompt_text"] = _prompt_text(model, given.pop("prompt"))
+    if "prompt_name" in given:
+        given["prompt"] = given.pop("prompt_name")
 
 
 def _prompt_text(model: _lamina.Model, text: str) -> str:

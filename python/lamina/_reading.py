@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple, Union, overload
 
 from . import _lamina
-from ._embedding import Vectors, embed
+from ._embedding import Vectors, embed, name_prompts
 from ._handle import Handle
 from ._lamina import Answer, LabelScore, MaskedWord, TokenLabels
 from ._options import AnswerOptions, EmbedOptions, FillOptions, MatchOptions, ReadOptions, expect_known, filled
@@ -46,7 +46,7 @@ class Reading(Handle):
         """The scores of all classes of each text, best first."""
         given = as_list(texts)
         with self._turn:
-            found = _lamina.classify(self._session, given, _how(options))
+            found = _lamina.classify(self._session, given, _how(self._model, options))
         return found[0] if isinstance(texts, str) else found
 
     @overload
@@ -60,10 +60,13 @@ class Reading(Handle):
         return await self._awaited(lambda: self.classify(texts, **options))
 
     def classify_pairs(self, pairs: Sequence[Tuple[str, str]], **options: Unpack[ReadOptions]) -> List[Labels]:
-        """The same for texts that are read together: a question and a document, a premise and a hypothesis."""
+        """The same for texts that are read together: a question and a document, a premise and a hypothesis.
+
+        `prompt` tells a reranker that is asked, such as Qwen3-Reranker, what is asked for.
+        """
         given = as_pairs(pairs)
         with self._turn:
-            return _lamina.classify_pairs(self._session, given, _how(options))
+            return _lamina.classify_pairs(self._session, given, _how(self._model, options))
 
     @overload
     def match_texts(  # type: ignore[overload-overlap]
@@ -97,7 +100,7 @@ class Reading(Handle):
         """The tokens of each text, each with the scores of its classes, best first."""
         given = as_list(texts)
         with self._turn:
-            found = _lamina.label_tokens(self._session, given, _how(options))
+            found = _lamina.label_tokens(self._session, given, _how(self._model, options))
         return found[0] if isinstance(texts, str) else found
 
     # ---- Answers and missing words ----
@@ -147,7 +150,9 @@ class Reading(Handle):
         return len(self.encode(text, special_tokens=special_tokens))
 
 
-def _how(options: Mapping[str, Any]) -> _lamina.ReadOptions:
+def _how(model: _lamina.Model, options: Mapping[str, Any]) -> _lamina.ReadOptions:
     expect_known(options, list(ReadOptions.__annotations__))
-    how: _lamina.ReadOptions = filled(_lamina.ReadOptions(), options)
+    given = dict(options)
+    name_prompts(model, given)
+    how: _lamina.ReadOptions = filled(_lamina.ReadOptions(), given)
     return how

@@ -30,6 +30,12 @@ def lengths(vectors):
     return np.linalg.norm(vectors, axis=-1)
 
 
+def test_sparse_vectors_are_those_of_sentence_transformers():
+    expected = json.loads((sentences / "expected.json").read_text())
+    found = lamina.load(sentences / "sparse", "cpu").embed(expected["texts"], prompt_name="")
+    np.testing.assert_allclose(found, expected["vectors"]["sparse"], atol=1e-5)
+
+
 def test_vectors_have_the_length_1_if_asked(dense, older):
     plain = older.embed(TEXTS)
     assert (lengths(plain) > 1.2).all()

@@ -136,6 +136,18 @@ def test_classes_of_pairs_are_those_of_the_command(fixture_model, command):
     assert [[{"label": s.label, "score": s.score} for s in each] for each in found] == [e["labels"] for e in expected]
 
 
+def test_a_reranker_is_told_what_is_asked_for():
+    folder = Path(__file__).parents[2] / "tests" / "architectures" / "sentences" / "asked"
+    model = lamina.load(folder, "cpu")
+    assert model.prompts == {"fox": "a quick fox"}
+
+    def score(**options):
+        return model.classify_pairs([("a fox", "the dog")], **options)[0][0].score
+
+    assert score() == score(prompt_name="fox") == score(prompt="a quick fox")
+    assert score(prompt="lazy dogs") == score(prompt_name="") != score()
+
+
 def test_answers_are_those_of_the_command(command):
     folder = Path(__file__).parents[2] / "tests" / "architectures" / "answers" / "bert"
     pair = ("Who jumps?", "The quick brown fox jumps over the lazy dog.")

@@ -105,11 +105,13 @@ TextReading reading_of(const model::Reading &r) {
             .output = r.output,
             .tokenizer = r.file,
             .gives = gives,
+            .sparse = r.sparse,
             .labels = r.labels,
             .longest = r.longest,
             .prompts = r.prompts,
             .default_prompt = r.default_prompt,
-            .mask = r.mask};
+            .mask = r.mask,
+            .pairs = r.pair.has_value()};
 }
 
 ImagePrompts prompts_of(const model::Images &images) {

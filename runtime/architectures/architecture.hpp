@@ -9,6 +9,7 @@
 #include "architectures/sentence_modules.hpp"
 #include "architectures/speech_settings.hpp"
 #include "architectures/task.hpp"
+#include "architectures/token_score.hpp"
 #include "base/json.hpp"
 #include "model/model.hpp"
 
@@ -72,6 +73,7 @@ struct Draft {
     std::filesystem::path folder = {};  // of a Hugging Face model
     GgufRotary rotary = {};
     std::optional<SentenceModules> sentences = {};  // of a model that embeds texts
+    std::optional<TokenScore> token_score = {};     // of a decoder that ranks texts
     std::optional<Task> task = {};                  // none: the architecture sets it, by the weights
     model::OutputTokens tokens = {};                // from `generation`; an architecture may add to them
     std::optional<TextSettings> texts = {};         // none: the files have no tokenizer

@@ -162,7 +162,7 @@ std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_ty
     if (Json reading = reading_block(draft); !reading.empty()) json["reading"] = std::move(reading);
     if (Json images = images_block(draft); !images.empty()) json["images"] = std::move(images);
     if (Json speech = speech_block(draft); !speech.empty()) json["speech"] = std::move(speech);
-    if (draft.texts && draft.texts->chat) {
+    if (draft.texts && draft.texts->chat && draft.graphs.contains("decode")) {
         const model::Chat &chat = *draft.texts->chat;
         json["chat"] = Json{{"template", chat.text}, {"bos", chat.bos}, {"eos", chat.eos}};
         if (!chat.tools_text.empty()) json["chat"]["tools_template"] = chat.tools_text;

@@ -16,6 +16,10 @@ bool is_tied(const Draft &draft) {
 }
 
 Task task_of(const Draft &draft, bool tied) {
+    if (draft.sentences && draft.sentences->of_words())
+        draft.config.fail("model_type",
+                          "modules.json makes vectors of scores of words, which is supported for encoders, "
+                          "not for decoders");
     if (draft.sentences) return Task::none;
     if (draft.task) return *draft.task;
     return tied || draft.weights.entries().contains("lm_head.weight") ? Task::words : Task::none;
@@ -146,6 +150,7 @@ void DecoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
     case Task::speech:
         return;
     case Task::texts: {
+        if (draft_->token_score) return graph.output("logits", asked(x, heads));
         // The last token whose id is not that of padding, even if the text ends with it (transformers,
         // modeling_layers.py, GenericForSequenceClassification).
         if (draft_->texts) draft_->texts->padding = config.optional_integer("pad_token_id");
@@ -161,6 +166,20 @@ void DecoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
     case Task::answers:
         return graph.output("logits", graph.linear("qa_outputs", x, {.outputs = 2}));
     }
+}
+
+// The score of what the decoder says next.
+GraphWriter::Tensor DecoderGraph::asked(const GraphWriter::Tensor &x, const Heads &heads) const {
+    const std::string weight = tied_ ? draft_->tied("lm_head.weight", heads.table) : "lm_head.weight";
+    graph_->require(weight, {heads.vocabulary, graph_->channels(x)});
+    WordsHead head{.weight = weight, .softcap = heads.softcap};
+    if (heads.biased) graph_->require(head.bias = "lm_head.bias", {heads.vocabulary});
+    const GraphWriter::Tensor last =
+        graph_->layer("last", "pooling", {{"x", x}, {"lengths", lengths_}}, {{"kind", "last"}});
+    const GraphWriter::Tensor out = token_score(*graph_, draft_->weights, head, *draft_->token_score, last);
+    if (weight != heads.table) draft_->unused.insert(weight);
+    if (heads.biased) draft_->unused.insert(head.bias);
+    return out;
 }
 
 GraphWriter::Tensor DecoderGraph::words(const GraphWriter::Tensor &x, const Heads &heads) const {

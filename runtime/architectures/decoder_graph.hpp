@@ -91,6 +91,7 @@ class DecoderGraph {
     [[nodiscard]] GraphWriter::Tensor ahead() const;
 
     [[nodiscard]] GraphWriter::Tensor words(const GraphWriter::Tensor &x, const Heads &heads) const;
+    [[nodiscard]] GraphWriter::Tensor asked(const GraphWriter::Tensor &x, const Heads &heads) const;
 };
 
 } // namespace lamina::architectures

@@ -80,6 +80,9 @@ void add_sentences(Draft &draft, GraphWriter &graph) {
     if (hidden.empty() || !graph.takes("lengths"))
         draft.config.fail("model_type", "modules.json makes vectors of hidden states: expected a graph 'encode' with "
                                         "the output 'hidden' and the input 'lengths'");
+    if (draft.sentences->of_words())
+        draft.config.fail("model_type", "modules.json makes vectors of scores of words, which is not supported for a "
+                                        "described type");
     graph.set_channels(hidden, draft.config.positive("hidden_size"));
     graph.output("embedding", draft.sentences->layers(graph, draft.weights, hidden, "lengths"));
 }

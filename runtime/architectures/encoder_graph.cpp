@@ -9,8 +9,9 @@ EncoderGraph::EncoderGraph(Draft &draft, std::string_view base)
 
 void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads) {
     graph_->output("hidden", x);
-    if (draft_->sentences) {
-        graph_->output("embedding", draft_->sentences->layers(*graph_, draft_->weights, x, lengths_));
+    if (const auto &sentences = draft_->sentences) {
+        const GraphWriter::Tensor given = sentences->of_words() ? words(x, heads) : x;
+        graph_->output("embedding", sentences->layers(*graph_, draft_->weights, given, lengths_));
         if (!heads.pooler.empty()) leave_out(heads.pooler);
         return;
     }

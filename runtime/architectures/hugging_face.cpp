@@ -75,13 +75,15 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     Merged merged = with_adapters(weights, changes);
     weights = std::move(merged.weights);
     auto sentences = SentenceModules::read(folder, weights); // adds weights
+    const std::optional<TokenScore> token_score = read_token_score(folder);
     Draft draft{.config = config,
                 .weights = weights,
                 .generation = generation,
                 .tie_words = tie_words,
                 .folder = folder,
                 .sentences = std::move(sentences),
-                .task = task_of(whole),
+                .token_score = token_score,
+                .task = token_score ? Task::texts : task_of(whole),
                 .texts = read_text_settings(config, generation, folder)};
     draft.description = description;
     draft.untied = std::move(merged.untied);

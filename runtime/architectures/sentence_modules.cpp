@@ -75,27 +75,54 @@ GraphWriter::Tensor normalized_row(GraphWriter &graph, model::Weights &weights, 
     return graph.rms_norm(name, x, {.eps = least_square});
 }
 
-std::optional<SentenceModules> SentenceModules::read(const fs::path &folder, model::Weights &weights) {
+std::vector<SentenceModule> sentence_modules_in(const fs::path &folder) {
     const fs::path file = folder / "modules.json";
-    if (!has_file(file)) return std::nullopt;
+    std::vector<SentenceModule> out;
+    if (!has_file(file)) return out;
     const JsonText document(text_of(file), file.string());
-    std::optional<SentenceModules> out;
     for (const JsonView module : document.root().items()) {
         const std::string type(module.at("type").string());
-        const std::string kind = type.substr(type.rfind('.') + 1);
         const fs::path path = module.at("path").string();
         if (path.is_absolute() || path.string().find("..") != std::string::npos)
             module.at("path").fail("expected a folder within this one, found " + in_quotes(path.string()));
+        out.push_back({type.substr(type.rfind('.') + 1), folder / path, path.filename().string()});
+        const bool transformer = out.back().kind == "Transformer" || out.back().kind == "MLMTransformer";
+        if (transformer && !path.empty())
+            module.at("path").fail("expected \"\": the transformer's files in this folder");
+    }
+    return out;
+}
+
+std::string transformer_task(const fs::path &folder, const char *otherwise) {
+    const fs::path file = folder / "sentence_bert_config.json";
+    if (!has_file(file)) return otherwise;
+    const JsonText document(text_of(file), file.string());
+    return Config(document.root()).text("transformer_task", otherwise);
+}
+
+std::optional<SentenceModules> SentenceModules::read(const fs::path &folder, model::Weights &weights) {
+    constexpr const char *fills_masks = "fill-mask";
+    std::optional<SentenceModules> out;
+    bool words = false; // the transformer gives their scores
+    for (const auto &[kind, place, name] : sentence_modules_in(folder)) {
+        if (kind == "LogitScore" && !out) return std::nullopt;
         if (kind == "Transformer") {
-            if (!path.empty()) module.at("path").fail("expected \"\": the transformer's files in this folder");
-        } else if (kind == "Pooling" && !out) {
-            out.emplace().read_pooling(folder / path / "config.json");
-        } else if (out && (kind == "Dense" || kind == "LayerNorm" || kind == "Normalize")) {
-            out->add_module(kind, folder / path, path.filename().string(), weights);
+            words = transformer_task(folder) == fills_masks;
+        } else if (kind == "MLMTransformer") {
+            words = transformer_task(folder, fills_masks) == fills_masks;
+        } else if (kind == "Pooling" && !out && !words) {
+            out.emplace().read_pooling(place / "config.json");
+        } else if (kind == "SpladePooling" && !out && words) {
+            out.emplace().read_splade_pooling(place / "config.json");
+        } else if (out && !out->of_words() && (kind == "Dense" || kind == "LayerNorm" || kind == "Normalize")) {
+            out->add_module(kind, place, name, weights);
         } else if (!(out && kind == "Dropout")) {
-            module.at("type").fail(in_quotes(type) +
-                                   " is not supported here; supported: a Transformer, then Pooling, " +
-                                   "then Dense, LayerNorm and Normalize in any order");
+            throw Error(ErrorCode::input, (folder / "modules.json").string() + ": " + in_quotes(kind) +
+                                              " is not supported here; supported: a Transformer, then Pooling, "
+                                              "then Dense, LayerNorm and Normalize in any order; or an "
+                                              "MLMTransformer, or a Transformer with the transformer_task "
+                                              "fill-mask, then SpladePooling; or a Transformer with the "
+                                              "transformer_task text-generation, then LogitScore");
         }
     }
     return out;
@@ -126,6 +153,24 @@ void SentenceModules::read_pooling(const fs::path &file) {
     config.finish();
     if (mode && poolings_.empty()) mode->fail("expected at least one kind of pooling, found an empty list");
     if (poolings_.empty()) poolings_.emplace_back("mean");
+}
+
+// The weight of a word grows with its score, so that of its greatest score is its greatest weight.
+void SentenceModules::read_splade_pooling(const fs::path &file) {
+    const JsonText document(text_of(file), file.string());
+    const Config config(document.root());
+    config.ignore({"embedding_dimension", "word_embedding_dimension"});
+    if (const std::string pooling = config.text("pooling_strategy", "max"); pooling != "max")
+        config.fail("pooling_strategy", in_quotes(pooling) + " is not supported; supported: max");
+    constexpr const char *key = "activation_function";
+    const std::string activation = config.text(key, "relu");
+    of_words_ = {"log1p_relu"};
+    if (activation == "log1p_relu")
+        of_words_.emplace_back("log1p_relu");
+    else if (activation != "relu")
+        config.fail(key, in_quotes(activation) + " is not supported; supported: log1p_relu and relu");
+    config.finish();
+    poolings_.emplace_back("max");
 }
 
 void SentenceModules::add_module(const std::string &kind, const fs::path &folder, const std::string &name,
@@ -173,6 +218,7 @@ GraphWriter::Tensor SentenceModules::layers(GraphWriter &graph, model::Weights &
     const bool normalized =
         poolings_.size() == 1 && !modules_.empty() && modules_.front().kind == Module::Kind::normalize;
     GraphWriter::Tensor out = pooled(graph, x, lengths, normalized);
+    for (const std::string &activation : of_words_) out = graph.activated(activation, out);
     for (const Module &module : std::span(modules_).subspan(normalized ? 1 : 0)) {
         switch (module.kind) {
         case Module::Kind::dense:

@@ -12,13 +12,29 @@
 
 namespace lamina::architectures {
 
+// One of modules.json.
+struct SentenceModule {
+    std::string kind;             // the last part of its class, such as "Pooling"
+    std::filesystem::path folder; // with its settings and weights
+    std::string name;             // of that folder; empty: it is the model's own
+};
+// Empty without modules.json. Throws Error(input) for a folder outside this one.
+[[nodiscard]] std::vector<SentenceModule> sentence_modules_in(const std::filesystem::path &folder);
+// What its transformer gives to the modules behind it (sentence-transformers, base/modules/transformer.py).
+[[nodiscard]] std::string transformer_task(const std::filesystem::path &folder,
+                                           const char *otherwise = "feature-extraction");
+
 class SentenceModules {
   public:
     // Reads modules.json and the folders that it names, and adds their weights. none: there is no modules.json, or it
-    // lists a transformer only. Throws Error(input) for a module that is not supported.
+    // lists a transformer only, or one whose tokens are scored (token_score.hpp). Throws Error(input) for a module that
+    // is not supported.
     static std::optional<SentenceModules> read(const std::filesystem::path &folder, model::Weights &weights);
     // One pooling, then vectors of length 1, which is what llama.cpp makes of a GGUF file.
     static SentenceModules with_pooling(const char *kind);
+
+    // Whether the vectors are weights of words: then layers() takes scores of words (B, T, V) for hidden states.
+    [[nodiscard]] bool of_words() const { return !of_words_.empty(); }
 
     // Hidden states (B, T, C) and lengths (B) to vectors (B, D). May add weights, and the graph's input "starts" (B):
     // how many tokens at the start of a text belong to a prompt and do not count.
@@ -37,8 +53,10 @@ class SentenceModules {
     std::vector<std::string> poolings_; // kinds of the layer `pooling`, whose vectors are concatenated
     bool pools_prompt_ = true;          // whether the tokens of a prompt count
     std::vector<Module> modules_;       // after the pooling
+    std::vector<std::string> of_words_; // activations that make the weight of a word of its greatest score; empty: none
 
     void read_pooling(const std::filesystem::path &file);
+    void read_splade_pooling(const std::filesystem::path &file);
     [[nodiscard]] GraphWriter::Tensor pooled(GraphWriter &graph, const GraphWriter::Tensor &x,
                                              const GraphWriter::Tensor &lengths, bool normalized) const;
     void add_module(const std::string &kind, const std::filesystem::path &folder, const std::string &name,

@@ -4,6 +4,7 @@
 #include "architectures/listed_tokens.hpp"
 #include "architectures/made_tokenizer.hpp"
 #include "architectures/marian_tokenizers.hpp"
+#include "architectures/pair_text.hpp"
 #include "architectures/special_tokens.hpp"
 #include "architectures/tokenizer_parts.hpp"
 #include "base/utf8.hpp"
@@ -39,7 +40,11 @@ void read_sentence_settings(const fs::path &folder, TextSettings &out) {
     const Config sentences(document.root());
     out.lowercase = sentences.flag("do_lower_case", false);
     out.context = std::min(out.context, sentences.integer("max_seq_length", out.context));
-    sentences.expect("module_output_name", "token_embeddings");
+    // Of vectors, of classes, and of words that a decoder says.
+    const std::string given = sentences.text("module_output_name", "token_embeddings");
+    if (given != "token_embeddings" && given != "scores" && given != "causal_logits")
+        sentences.fail("module_output_name", in_quotes(given) + " is not supported; supported: causal_logits, scores "
+                                                                "and token_embeddings");
     // About inputs that are no texts, about queries and documents of several vectors, and about what a class gives.
     sentences.ignore({"document_length", "modality_config", "processing_kwargs", "query_expansion", "query_length",
                       "transformer_task", "unpad_inputs"});
@@ -235,6 +240,8 @@ std::vector<std::string> labels_of(const Config &config) {
 
 namespace {
 
+constexpr const char *activation = "activation_fn";
+
 // What the makers of a cross-encoder apply to its scores (sentence-transformers, cross_encoder/model.py).
 const char *scores_of_activation(const Config &config, const char *key) {
     const std::string name = config.text(key);
@@ -247,7 +254,7 @@ const char *scores_of_activation(const Config &config, const char *key) {
 } // namespace
 
 const char *scores_of(const Config &config) {
-    constexpr const char *activation = "activation_fn", *older = "sbert_ce_default_activation_function";
+    constexpr const char *older = "sbert_ce_default_activation_function";
     if (const auto sentences = config.object("sentence_transformers"); sentences && sentences->has(activation))
         return scores_of_activation(*sentences, activation);
     if (config.has(older)) return scores_of_activation(config, older);
@@ -261,6 +268,24 @@ const char *scores_of(const Config &config) {
 
 // The longest part of a text that is searched for an answer, in tokens (transformers 4, question_answering.py).
 constexpr int64_t answer_window = 384;
+
+namespace {
+
+// The same of a folder, whose file for sentence-transformers comes first.
+const char *scores_of(const Draft &draft) {
+    const fs::path file = draft.folder / "config_sentence_transformers.json";
+    if (draft.gguf || !has_file(file)) return scores_of(draft.config);
+    const JsonText document(text_of(file), file.string());
+    const Config sentences(document.root());
+    return sentences.has(activation) ? scores_of_activation(sentences, activation) : scores_of(draft.config);
+}
+
+void add_prompts(const Prompts &prompts, Json &reading) {
+    for (const auto &[name, text] : prompts.texts) reading["prompts"][name] = text;
+    if (!prompts.default_prompt.empty()) reading["default_prompt"] = prompts.default_prompt;
+}
+
+} // namespace
 
 Json reading_block(const Draft &draft) {
     const auto encode = draft.graphs.find("encode");
@@ -280,11 +305,10 @@ Json reading_block(const Draft &draft) {
     if (draft.texts->cut_left) out["truncation_side"] = "left";
     if (!draft.texts->fill.empty()) out["fill"] = draft.texts->fill;
     if (draft.sentences) {
-        const Prompts &prompts = draft.texts->prompts;
-        for (const auto &[name, text] : prompts.texts) out["prompts"][name] = text;
-        if (!prompts.default_prompt.empty()) out["default_prompt"] = prompts.default_prompt;
+        add_prompts(draft.texts->prompts, out);
         if (encode->second.takes("starts")) out["starts"] = "starts";
         out["embedding"] = "embedding";
+        if (draft.sentences->of_words()) out["sparse"] = true;
         return out;
     }
     if (draft.images && !draft.images->classes) {
@@ -309,8 +333,12 @@ Json reading_block(const Draft &draft) {
     const bool of_texts = draft.task == Task::texts;
     if (!of_texts && draft.task != Task::tokens) return nullptr;
     out[of_texts ? "classes" : "token_classes"] = "logits";
-    out["labels"] = labels_of(draft.config);
-    out["scores"] = scores_of(draft.config);
+    if (!draft.token_score) out["labels"] = labels_of(draft.config);
+    out["scores"] = scores_of(draft);
+    if (!of_texts || draft.gguf) return out;
+    add_prompts(draft.texts->prompts, out);
+    if (draft.texts->chat && makes_conversations(draft.folder))
+        out["pair"] = pair_block(*draft.texts->chat, draft.folder);
     return out;
 }
 

@@ -85,6 +85,13 @@ struct Generation {
 };
 
 // What a model that reads texts, and writes none, is given and gives. Names were checked at load time.
+// A part of the text that a model reads for two: a text of its own, a prompt, or one of the two.
+struct PairPart {
+    enum class Of { own_text, prompt_text, first_text, second_text };
+    Of of = Of::own_text;
+    std::string text = {};
+};
+
 struct Reading {
     // What every text is filled with up to a length, because the model was trained with such texts.
     struct Fill {
@@ -102,6 +109,7 @@ struct Reading {
     std::string ids = {}, lengths = {}, token_types = {}, starts = {}; // inputs of the graph; the last two may be empty
     std::string output = {};
     Gives gives = Gives::embedding;
+    bool sparse = false; // an embedding has a value for each token of the vocabulary, and most of them are 0
     Scores scores = Scores::softmax;
     std::vector<std::string> labels = {};                         // of classes
     int64_t longest = INT32_MAX;                                  // tokens of a text, special ones included
@@ -109,9 +117,15 @@ struct Reading {
     std::map<std::string, std::string, std::less<>> prompts = {}; // put before texts, by name
     std::string default_prompt = {};                              // a name, or empty
     std::optional<int32_t> padding = {};                          // tokens with this id at the end do not count
-    std::optional<Fill> fill = {};                                // none: only batches have tokens behind texts
-    std::string mask = {};                                        // of a model that gives words: the token that
-    int32_t mask_id = -1;                                         // stands for a missing one, and its id
+    // What two texts are read within, such as a question to a reranker, without a prompt and with one. none: two texts
+    // are what the tokenizer makes of them.
+    struct Pair {
+        std::vector<PairPart> plain, prompted;
+    };
+    std::optional<Pair> pair = {};
+    std::optional<Fill> fill = {}; // none: only batches have tokens behind texts
+    std::string mask = {};         // of a model that gives words: the token that
+    int32_t mask_id = -1;          // stands for a missing one, and its id
 };
 
 // How a conversation becomes a text that the model continues: lamina/chat_template.hpp.
@@ -134,20 +148,6 @@ struct StartChoice {
     std::map<std::string, int32_t, std::less<>> ids = {}; // "en" -> 50259
 };
 
-// Tokens that mean something to generation; ids of those that the decoder takes.
-struct OutputTokens {
-    // What the decoder is given first, before a prompt, if there is one. A list of several is a choice: the likeliest
-    // of them there, such as the language of speech.
-    std::vector<std::vector<int32_t>> start = {};
-    std::map<std::string, StartChoice, std::less<>> choices = {}; // "language" -> ...
-    std::vector<int32_t> end = {};                                // each of them ends an output
-    std::vector<int32_t> suppress = {};                           // never chosen
-    std::vector<int32_t> begin_suppress = {};                     // not chosen right after the start
-};
-
-struct Model {
-    std::filesystem::path folder;
-    std::string json; // its model.json
 // Tokens that say how many seconds after the beginning of a window of audio something was said.
 struct TimestampTokens {
     int32_t none = 0; // ends the start of a text without them; those above it are 0, `step`, 2 `step`, ...
@@ -157,6 +157,21 @@ struct TimestampTokens {
     [[nodiscard]] int32_t first() const { return none + 1; }
 };
 
+// Tokens that mean something to generation; ids of those that the decoder takes.
+struct OutputTokens {
+    // What the decoder is given first, before a prompt, if there is one. A list of several is a choice: the likeliest
+    // of them there, such as the language of speech.
+    std::vector<std::vector<int32_t>> start = {};
+    std::map<std::string, StartChoice, std::less<>> choices = {}; // "language" -> ...
+    std::vector<int32_t> end = {};                                // each of them ends an output
+    std::vector<int32_t> suppress = {};                           // never chosen
+    std::vector<int32_t> begin_suppress = {};                     // not chosen right after the start
+    std::optional<TimestampTokens> timestamps = {};
+};
+
+struct Model {
+    std::filesystem::path folder;
+    std::string json; // its model.json
     std::string name, summary;
     std::map<std::string, Graph, std::less<>> graphs;
     Weights weights;
@@ -166,7 +181,6 @@ struct TimestampTokens {
     std::optional<Images> images;
     std::optional<Speech> speech;
     std::optional<Chat> chat;
-    std::optional<TimestampTokens> timestamps = {};
     bool adapted = false;                  // adapters are merged into its weights
     std::filesystem::path projector = {};  // the file that reads images for it, of a model in a GGUF file
     std::string no_images = {};            // why it has none, and what to do

@@ -89,9 +89,41 @@ Reading::Fill fill_at(JsonView value, const Tokenizer &tokenizer) {
     return out;
 }
 
+std::vector<PairPart> pair_parts_at(JsonView value) {
+    using enum PairPart::Of;
+    constexpr std::array<std::pair<const char *, PairPart::Of>, 3> names{
+        {{"prompt", prompt_text}, {"first", first_text}, {"second", second_text}}};
+    std::vector<PairPart> out;
+    for (const JsonView part : value.items()) {
+        if (part.is_string()) {
+            out.push_back({own_text, std::string(part.string())});
+            continue;
+        }
+        part.allow_keys({"of"});
+        const std::string_view name = part.at("of").string();
+        const auto found =
+            std::ranges::find(names, name, [](const auto &each) { return std::string_view(each.first); });
+        if (found == names.end()) part.at("of").fail("expected first, prompt or second, found " + in_quotes(name));
+        out.push_back({found->second});
+    }
+    for (const PairPart::Of of : {first_text, second_text})
+        if (std::ranges::find(out, of, &PairPart::of) == out.end())
+            value.fail("expected a place for each text: {\"of\": \"first\"} and {\"of\": \"second\"}");
+    return out;
+}
+
+void read_pair(JsonView value, Reading &out) {
+    if (!value.has("pair")) return;
+    const JsonView pair = value.at("pair");
+    if (out.gives != Gives::classes) pair.fail("only a model that gives classes of texts reads pairs like this");
+    pair.allow_keys({"plain", "prompted"});
+    out.pair = Reading::Pair{pair_parts_at(pair.at("plain")), pair_parts_at(pair.at("prompted"))};
+}
+
 void read_prompts(JsonView value, Reading &out) {
     if (value.has("prompts")) {
-        if (out.gives != Gives::embedding) value.at("prompts").fail("only a model that gives an embedding has prompts");
+        if (out.gives != Gives::embedding && out.gives != Gives::classes)
+            value.at("prompts").fail("only a model that gives an embedding or classes of texts has prompts");
         for (const JsonView prompt : value.at("prompts").members()) out.prompts.emplace(prompt.key(), prompt.string());
     }
     if (!value.has("default_prompt")) return;
@@ -119,7 +151,7 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
                       "embedding", "classes",   "token_classes", "answers",        "words",
                       "mask",      "labels",    "scores",        "longest",        "truncation_side",
                       "tokenizer", "lowercase", "prompts",       "default_prompt", "padding",
-                      "fill",      "one_type",  "clean_up"});
+                      "fill",      "one_type",  "clean_up",      "sparse",         "pair"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
     Reading out{.graph = graph.name, .file = file, .tokenizer = cleaning_up(files.tokenizer(file), value)};
@@ -137,9 +169,12 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
     check_all_set(value, graph, set);
     read_output(value, graph, out);
     read_mask(value, out);
+    if (value.has("sparse")) out.sparse = value.at("sparse").boolean();
+    if (out.sparse && out.gives != Gives::embedding) value.at("sparse").fail("only an embedding is sparse");
     if (value.has("labels"))
         for (const JsonView label : value.at("labels").items()) out.labels.emplace_back(label.string());
     if (value.has("scores")) out.scores = scores_at(value.at("scores"));
+    read_pair(value, out);
     read_prompts(value, out);
     if (value.has("lowercase") && value.at("lowercase").boolean()) out.tokenizer = lowercased(out.tokenizer);
     if (value.has("one_type") && value.at("one_type").boolean()) out.tokenizer = of_one_type(out.tokenizer);

@@ -4,6 +4,7 @@
 #include "base/utf8.hpp"
 #include "model/place.hpp"
 #include "model/reading_block.hpp"
+#include "reading/pair_texts.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -81,6 +82,7 @@ Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &
 
 Encoding encode(const model::Reading &model, const Text &text, const Prompt &prompt, bool shorten) {
     constexpr EncodeOptions bare{.add_special_tokens = false};
+    if (model.pair && text.second) return encode_pair(model, text.first, *text.second, prompt.text, shorten);
     const auto longest = static_cast<size_t>(model.longest);
     const std::string first = prompt.text + text.first;
     Encoding out = text.second ? model.tokenizer.encode(first, *text.second) : model.tokenizer.encode(first);
@@ -169,7 +171,7 @@ int64_t rounded(const model::Reading &model, size_t tokens) {
 // Of a batch. Scores of all words for a token take much memory.
 size_t most_tokens_of(const model::Reading &model) {
     constexpr size_t usual = 32768, scores = size_t{1} << 26;
-    return model.gives == model::Reading::Gives::words
+    return model.sparse || model.gives == model::Reading::Gives::words
                ? std::clamp<size_t>(scores / std::max<size_t>(model.tokenizer.size(), 1), 1, usual)
                : usual;
 }
@@ -209,9 +211,14 @@ const model::Reading &reading_of(const model::Model &model) {
 }
 
 Encoding without(const Encoding &encoding, const std::function<bool(size_t own)> &keep) {
+    size_t own = 0;
+    return only(encoding, [&](size_t token) { return encoding.special[token] || keep(own++); });
+}
+
+Encoding only(const Encoding &encoding, const std::function<bool(size_t token)> &keep) {
     Encoding out;
-    for (size_t i = 0, own = 0; i < encoding.size(); ++i) {
-        if (!encoding.special[i] && !keep(own++)) continue;
+    for (size_t i = 0; i < encoding.size(); ++i) {
+        if (!keep(i)) continue;
         out.ids.push_back(encoding.ids[i]);
         out.tokens.push_back(encoding.tokens[i]);
         out.offsets.push_back(encoding.offsets[i]);
@@ -230,6 +237,9 @@ std::vector<Text> single(const std::vector<std::string> &texts) {
 
 std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &texts, const ReadOptions &options) {
     const model::Reading &model = reading_of(*session.model);
+    if (model.pair && std::ranges::any_of(texts, [](const Text &text) { return !text.second; }))
+        throw Error(ErrorCode::usage, session.model->folder.string() +
+                                          " scores how a document answers a query: expected pairs of texts (--pairs)");
     const Prompt prompt = prompt_of(model, options.prompt, options.prompt_text);
     return run(session, encode(model, texts, prompt, options.truncate), prompt.uncounted, options.batch,
                options.progress);

@@ -37,6 +37,9 @@ struct Found {
 // number among them.
 [[nodiscard]] Encoding without(const Encoding &encoding, const std::function<bool(size_t own)> &keep);
 
+// The tokens whose numbers `keep` does not refuse.
+[[nodiscard]] Encoding only(const Encoding &encoding, const std::function<bool(size_t token)> &keep);
+
 // What the model gives for each of these tokens of texts, the first `uncounted` of which belong to a prompt that does
 // not count. `progress`: after every batch.
 [[nodiscard]] std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t uncounted,

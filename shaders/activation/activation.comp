@@ -22,12 +22,22 @@ layout(constant_id = 1) const bool HAS_TIMES = false;
 layout(std430, set = 0, binding = 1) readonly buffer Times { float times[]; };
 layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
 
+const uint LOG1P_RELU = LAMINA_LAST_ACTIVATION + 1u; // which only this layer has
+
+// log(1 + v) for v >= 0, to a few 1e-7 of it: GLSL's log() is not exact enough near 1, where a series of artanh is.
+float log1p(float v) {
+    if (v > 1.0) return log(1.0 + v);
+    const float s = v / (2.0 + v), q = s * s;
+    return 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * (1.0 / 9.0 + q * (1.0 / 11.0 + q / 13.0))))));
+}
+
 float activated(float of) {
     const float v = of / scale;
     // Beyond +-100, all but these are exactly 0 on the left and x on the right. At the infinities their formulas would
     // compute 0 times infinity.
     const bool others = ACTIVATION == LAMINA_TANH || ACTIVATION == LAMINA_SIGMOID || ACTIVATION == LAMINA_RELU2;
     if (ACTIVATION == LAMINA_NONE) return of;
+    if (ACTIVATION == LOG1P_RELU) return scale * (v < 0.0 ? 0.0 : log1p(v));
     const bool far = !others && abs(v) > 100.0;
     return far ? max(of, 0.0) : scale * activate(ACTIVATION, v);
 }

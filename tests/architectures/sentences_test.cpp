@@ -149,23 +149,107 @@ TEST_CASE("sentences: pairs of texts have the scores of transformers, cut like i
     for (const json &pair : wanted["pairs"]) pairs.push_back({pair[0], pair[1]});
     for (const auto &[name, rows] : wanted["scores"].items()) {
         INFO(name);
-        Session session = session_of(sentence_folders / name);
-        const auto found = classify_pairs(session, pairs, {.truncate = true});
-        REQUIRE(found.size() == rows.size());
-        for (size_t i = 0; i < found.size(); ++i)
-            for (const LabelScore &each : found[i]) {
-                const auto label = static_cast<size_t>(std::stoi(each.label.substr(each.label.find('_') + 1)));
-                CHECK_THAT(each.score, matchers::within_abs(rows[i][label].get<double>(), 1e-5));
-            }
+        const size_t colon = name.find(':');
+        const TemporaryFolder folder;
+        const fs::path original = sentence_folders / name.substr(0, colon), converted = folder.path() / "converted";
+        convert(runtime(), original, {}).model.save(converted);
+        ReadOptions options{.truncate = true};
+        if (colon != std::string::npos) options.prompt = name.substr(colon + 1);
+        for (const fs::path &path : {original, converted}) {
+            Session session = session_of(path);
+            const auto found = classify_pairs(session, pairs, options);
+            REQUIRE(found.size() == rows.size());
+            for (size_t i = 0; i < found.size(); ++i)
+                for (const LabelScore &each : found[i]) {
+                    const auto label = static_cast<size_t>(std::stoi(each.label.substr(each.label.find('_') + 1)));
+                    CHECK_THAT(each.score, matchers::within_abs(rows[i][label].get<double>(), 1e-5));
+                }
+        }
     }
     Session session = session_of(sentence_folders / "ranker");
     CHECK_THAT(message_of([&] { (void)classify_pairs(session, pairs); }), contains("expected at most 24"));
 }
 
-TEST_CASE("sentences: what a folder of sentence-transformers has and Lamina does not is named") {
-    const auto refusal = [](const char *file, const std::function<void(json &)> &change) {
+TEST_CASE("sentences: a sparse vector has a weight for each token, which its model says") {
+    for (const char *name : {"sparse", "sparse_older"}) {
+        const TextReading reading = *inspect(runtime().load(sentence_folders / name)).reading;
+        CHECK(reading.sparse);
+        CHECK(reading.gives == TextReading::Gives::embedding);
+    }
+    CHECK_FALSE(inspect(runtime().load(sentence_folders / "dense")).reading->sparse);
+}
+
+TEST_CASE("sentences: a reranker with a chat template reads pairs, and what it is told may be any text") {
+    Session session = session_of(sentence_folders / "asked");
+    const std::vector<TextPair> pairs{{"a fox", "the dog"}};
+    CHECK(inspect(runtime().load(sentence_folders / "asked")).reading->pairs);
+    CHECK(inspect(runtime().load(sentence_folders / "asked")).reading->default_prompt == "fox");
+    CHECK_FALSE(inspect(runtime().load(sentence_folders / "ranker")).reading->pairs);
+    const auto score = [&](const ReadOptions &options) {
+        return classify_pairs(session, pairs, options).front().front().score;
+    };
+    CHECK(score({.prompt_text = "a quick fox"}) == score({}));
+    CHECK(score({.prompt_text = "lazy dogs"}) == score({.prompt = ""})); // as its template has it
+    CHECK(score({.prompt_text = "lazy dogs"}) != score({}));
+    CHECK_THAT(message_of([&] { (void)classify(session, {"a fox"}); }), contains("expected pairs of texts (--pairs)"));
+    CHECK_THAT(message_of([&] {
+                   (void)classify_pairs(session, {{"a fox", std::string(200, 'x')}});
+               }),
+               contains("expected at most 140"));
+}
+
+TEST_CASE("sentences: a prompt of a reranker without a chat template is put before the query") {
+    const TemporaryFolder folder;
+    fs::copy(sentence_folders / "ranker", folder.path(), fs::copy_options::recursive);
+    (void)folder.write("config_sentence_transformers.json",
+                       R"({"prompts": {"fox": "lazy fox "}, "default_prompt_name": "fox"})");
+    Session plain = session_of(sentence_folders / "ranker"), prompted = session_of(folder.path());
+    const auto score = [](Session &session, const std::string &query, const ReadOptions &options = {}) {
+        return classify_pairs(session, {{query, "a dog"}}, options).front().front().score;
+    };
+    CHECK(score(prompted, "jumps") == score(plain, "lazy fox jumps"));
+    CHECK(score(prompted, "jumps", {.prompt = ""}) == score(plain, "jumps"));
+    CHECK(score(plain, "jumps") != score(plain, "lazy fox jumps"));
+}
+
+TEST_CASE("sentences: a reranker that cannot be asked as its folder says is refused") {
+    const auto refusal = [](const char *file, const std::function<std::string(const std::string &)> &change) {
         const TemporaryFolder folder;
-        fs::copy(sentence_folders / "dense", folder.path(), fs::copy_options::recursive);
+        fs::copy(sentence_folders / "asked", folder.path(), fs::copy_options::recursive);
+        std::ifstream in(folder.path() / file);
+        const std::string content{std::istreambuf_iterator<char>(in), {}};
+        (void)folder.write(file, change(content));
+        return message_of([&] { (void)runtime().load(folder.path()); });
+    };
+    const auto replaced = [](const std::string &part, const std::string &by) {
+        return [=](std::string content) {
+            const size_t at = content.find(part);
+            REQUIRE(at != std::string::npos);
+            return content.replace(at, part.size(), by);
+        };
+    };
+    CHECK_THAT(refusal("1_LogitScore/config.json", replaced("41", "100000")),
+               contains("1_LogitScore/config.json: expected ids of tokens from 0 to"));
+    CHECK_THAT(refusal("1_LogitScore/config.json", replaced("17", "-1")), contains("found -1"));
+    CHECK_THAT(refusal("1_LogitScore/config.json", replaced("causal_logits", "logits")),
+               contains("/module_input_name"));
+    CHECK_THAT(refusal("sentence_bert_config.json", replaced("text-generation", "feature-extraction")),
+               contains("behind a single Transformer with the transformer_task text-generation"));
+    const std::string document = R"("document") | map(attribute="content") | first)";
+    CHECK_THAT(refusal("chat_template.jinja", replaced(document, document + " | trim")),
+               contains("its chat template changes texts that it writes"));
+    CHECK_THAT(refusal("chat_template.jinja", replaced("\"document\"", "\"user\"")),
+               contains("its chat template leaves out the document"));
+    CHECK_THAT(refusal("sentence_bert_config.json",
+                       replaced("{", R"({"processing_kwargs": {"chat_template": {"chat_template": "x"}},)")),
+               contains("/processing_kwargs/chat_template/chat_template: is not supported"));
+}
+
+TEST_CASE("sentences: what a folder of sentence-transformers has and Lamina does not is named") {
+    std::string name = "dense";
+    const auto refusal = [&](const char *file, const std::function<void(json &)> &change) {
+        const TemporaryFolder folder;
+        fs::copy(sentence_folders / name, folder.path(), fs::copy_options::recursive);
         json content = json_of(folder.path() / file);
         change(content);
         (void)folder.write(file, content.dump());
@@ -179,7 +263,21 @@ TEST_CASE("sentences: what a folder of sentence-transformers has and Lamina does
                contains("/activation_function: 'torch.nn.modules.X' is not supported"));
     CHECK_THAT(refusal("2_Dense/config.json", [](json &c) { c["bias"] = false; }), contains("2_Dense.linear.bias"));
     CHECK_THAT(refusal("modules.json", [](json &c) { c[2]["type"] = "sentence_transformers.models.LSTM"; }),
-               contains("'sentence_transformers.models.LSTM' is not supported"));
+               contains("'LSTM' is not supported"));
     CHECK_THAT(refusal("config_sentence_transformers.json", [](json &c) { c["default_prompt_name"] = "x"; }),
                contains("/default_prompt_name"));
+    name = "sparse";
+    CHECK_THAT(refusal("1_SpladePooling/config.json", [](json &c) { c["pooling_strategy"] = "sum"; }),
+               contains("/pooling_strategy: 'sum' is not supported; supported: max"));
+    CHECK_THAT(refusal("1_SpladePooling/config.json", [](json &c) { c["activation_function"] = "gelu"; }),
+               contains("/activation_function: 'gelu' is not supported; supported: log1p_relu and relu"));
+    const char *const order = "an MLMTransformer, or a Transformer with the transformer_task fill-mask, then";
+    CHECK_THAT(refusal("sentence_bert_config.json", [](json &c) { c.erase("transformer_task"); }), contains(order));
+    CHECK_THAT(refusal("modules.json", [](json &c) { c[1]["type"] = "sentence_transformers.models.Pooling"; }),
+               contains(order));
+    CHECK_THAT(refusal("modules.json",
+                       [](json &c) {
+                           c.push_back({{"type", "sentence_transformers.models.Normalize"}, {"path", "2_Normalize"}});
+                       }),
+               contains(order));
 }

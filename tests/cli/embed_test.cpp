@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -77,6 +79,40 @@ bool comes_true(const std::function<bool()> &something) {
 }
 
 } // namespace
+
+TEST_CASE("embed: a sparse vector is shown as its heaviest words, and compared by products") {
+    const std::string model = sentences + "sparse";
+    const std::vector<std::string> texts{"the quick brown fox", "a dog"};
+    const std::vector<std::string> arguments{"run", model, texts[0], texts[1]};
+    auto with_json = on_cpu(arguments);
+    with_json.emplace_back("--json");
+    const json found = json::parse(run_lamina(with_json).out);
+    REQUIRE(found.size() == 2);
+    double before = 1e9, square = 0;
+    for (const json &each : found[1].at("words")) {
+        const double weight = each.at("weight");
+        CHECK(weight > 0);
+        CHECK(weight <= before);
+        before = weight, square += weight * weight;
+    }
+    const json &heaviest = found[1].at("words")[0];
+    const std::string text = run_lamina(on_cpu(arguments)).out;
+    CHECK_THAT(text, contains(heaviest.at("word").get<std::string>() + " "));
+    CHECK_THAT(text, contains("... (" + std::to_string(found[1].at("words").size()) + ")"));
+    CHECK_THAT(text, contains("PRODUCT"));
+    std::array<char, 32> product{};
+    std::snprintf(product.data(), product.size(), "%.3f", square);
+    CHECK_THAT(text, contains(product.data()));
+    const TemporaryFolder folder;
+    (void)folder.write("texts", "a fox\na dog\n");
+    const std::string vectors = folder.path() / "v.npy", lines = folder.path() / "texts";
+    CHECK(run_lamina(on_cpu({"embed", model, lines, "-o", vectors, "--prompt", ""})).status == 0);
+    const json near =
+        json::parse(run_lamina(on_cpu({"search", model, vectors, lines, "a dog", "--prompt", "", "--json"})).out);
+    CHECK(near.size() == 2);
+    for (const json &each : near)
+        if (each.at("line") == 2) CHECK_THAT(each.at("score").get<double>(), matchers::within_abs(square, 1e-4));
+}
 
 TEST_CASE("embed: row N is the vector of line N, with the prompt of documents, whatever form the lines have") {
     const TemporaryFolder folder;

@@ -8,7 +8,7 @@ gelu, silu = torch.nn.functional.gelu, torch.nn.functional.silu
 for name, f in (("relu", torch.relu), ("gelu", gelu), ("silu", silu), ("tanh", torch.tanh),
                 ("gelu_tanh", lambda v: gelu(v, approximate="tanh")),
                 ("quick_gelu", lambda v: v * torch.sigmoid(1.702 * v)), ("sigmoid", torch.sigmoid),
-                ("relu2", lambda v: torch.relu(v) ** 2)):
+                ("relu2", lambda v: torch.relu(v) ** 2), ("log1p_relu", lambda v: torch.log1p(torch.relu(v)))):
     write(__file__, name, {"activation": name}, {"x": x}, {"y": f(x)})
 
 logits = random(3, 21, scale=80.0)

@@ -83,6 +83,8 @@ class T5 {
 
     // Of a file that may have one all the same.
     void leave_out_decoder(const Tensor &hidden) {
+        if (draft_.sentences && draft_.sentences->of_words())
+            config_.fail("model_type", "modules.json makes vectors of scores of words, which an encoder of T5 has not");
         if (draft_.sentences)
             encode_.output("embedding", draft_.sentences->layers(encode_, draft_.weights, hidden, "lengths"));
         if (scales_) config_.ignore({"scale_decoder_outputs"});

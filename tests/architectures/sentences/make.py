@@ -12,7 +12,9 @@ import sys
 
 import torch
 import transformers
-from sentence_transformers import CrossEncoder, SentenceTransformer, models
+from sentence_transformers import CrossEncoder, SentenceTransformer, SparseEncoder, models
+from sentence_transformers.cross_encoder.modules import LogitScore
+from sentence_transformers.sparse_encoder.models import MLMTransformer, SpladePooling
 
 here = pathlib.Path(__file__).parent
 sys.path.insert(0, str(here.parent))
@@ -59,6 +61,80 @@ def sentences(name, pooling, prompts, *modules, include_prompt=True):
         modules=[transformer, models.Pooling(24, pooling, include_prompt=include_prompt), *(randomized(m) for m in modules)], prompts=prompts))
 
 
+def sparse(name, transformer, **pooling):
+    return save(name, SparseEncoder(modules=[transformer, SpladePooling(**pooling)], prompts={"query": "the fox: "}))
+
+
+def add_sparse(vectors):
+    """Models of SparseEncoder as version 5 writes them, and since version 5.4."""
+    folder = str(bert(transformers.BertForMaskedLM, hidden_act="relu", tie_word_embeddings=False))
+    older = sparse("sparse_older", MLMTransformer(folder))
+    (older / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 24, "do_lower_case": False}))
+    (older / "1_SpladePooling" / "config.json").write_text(json.dumps(
+        {"pooling_strategy": "max", "activation_function": "relu", "word_embedding_dimension": 180}))
+    newer = sparse("sparse", models.Transformer(folder, transformer_task="fill-mask"), activation_function="log1p_relu")
+    for folder, names in {older: [None], newer: [None, "query"]}.items():
+        model = SparseEncoder(str(folder), device="cpu")
+        for prompt in names:
+            found = model.encode(texts, prompt_name=prompt, convert_to_sparse_tensor=False)
+            vectors[folder.name + (":" + prompt if prompt else "")] = found.tolist()
+
+
+# As that of Qwen3-Reranker; another one that passes through all messages.
+asking = """{%- set task = messages | selectattr("role", "eq", "system") | map(attribute="content") | first -%}
+<|im_start|>system
+Say "yes" or "no".<|im_end|>
+<|im_start|>user
+<Instruct>: {{ task | default("lazy dogs") }}
+<Query>: {{ messages | selectattr("role", "eq", "query") | map(attribute="content") | first }}
+<Document>: {{ messages | selectattr("role", "eq", "document") | map(attribute="content") | first }}<|im_end|>
+<|im_start|>assistant
+<think>
+
+</think>
+
+"""
+passing = """{% for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+
+
+def decoder(model_class, config, template, length):
+    torch.manual_seed(5)
+    folder = here / "transformer"
+    shutil.rmtree(folder, ignore_errors=True)
+    tokenizer = transformers.Qwen2Tokenizer.from_pretrained(here.parent / "tokenizers" / "qwen2")
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"], "pad_token": "<|endoftext|>"})
+    tokenizer.model_max_length, tokenizer.chat_template = length, template
+    tokenizer.save_pretrained(folder)
+    model = randomized(model_class(config(
+        vocab_size=len(tokenizer) + 3, hidden_size=24, num_hidden_layers=1, num_attention_heads=3, num_key_value_heads=1,
+        head_dim=8, intermediate_size=28, max_position_embeddings=length, pad_token_id=tokenizer.pad_token_id)))
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+def add_asked(scores):
+    """Rerankers that ask a decoder, and one with a head for classes and a chat template."""
+    task = "text-generation"
+    folder = decoder(transformers.Qwen3ForCausalLM, transformers.Qwen3Config, asking, 140)
+    save("asked", CrossEncoder(modules=[models.Transformer(folder, transformer_task=task), LogitScore(41, 17)],
+                               prompts={"fox": "a quick fox"}, default_prompt_name="fox"))
+    folder = decoder(transformers.Gemma2ForCausalLM, transformers.Gemma2Config, passing, 128)
+    save("asked_one", CrossEncoder(modules=[models.Transformer(
+        folder, transformer_task=task, processing_kwargs={"chat_template": {"add_generation_prompt": True}}), LogitScore(7)],
+        activation_fn=torch.nn.Identity()))
+    one_label = lambda **more: transformers.Qwen3Config(num_labels=1, **more)
+    folder = decoder(transformers.Qwen3ForSequenceClassification, one_label, passing, 128)
+    save("ranker_told", CrossEncoder(modules=[models.Transformer(folder, transformer_task="sequence-classification")]))
+    for name in ("asked", "asked:", "asked_one", "ranker_told"):
+        model = CrossEncoder(str(here / name.removesuffix(":")), device="cpu")
+        if name.endswith(":"):
+            model.default_prompt_name = None
+        scores[name] = torch.tensor(model.predict(pairs))[:, None].tolist()
+
+
 def main():
     expected = {"texts": texts, "pairs": pairs, "vectors": {}, "scores": {}}
     dense = sentences("dense", "mean", {"query": "the fox: ", "document": ""}, models.Dense(24, 20),
@@ -89,6 +165,8 @@ def main():
         for prompt in names:
             found = model.encode(texts, prompt_name=prompt)
             expected["vectors"][folder.name + (":" + prompt if prompt else "")] = found.tolist()
+    add_sparse(expected["vectors"])
+    add_asked(expected["scores"])
     for name, labels in {"ranker": 1, "relations": 3}.items():
         folder = bert(transformers.BertForSequenceClassification, num_labels=labels)
         shutil.rmtree(here / name, ignore_errors=True)
