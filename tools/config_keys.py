@@ -117,7 +117,8 @@ ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "gemma3": {"boi_token_index": 25599
 
 # Types that transformers reads under another name, with the keys that only their own code knows, which must have these
 # values.
-RENAMED = {"new": ("gte", {"layer_norm_type": "layer_norm", "logn_attention_clip1": False, "logn_attention_scale": False,
+RENAMED = {"jina_bert": ("bert", {"feed_forward_type": "original", "position_embedding_type": "alibi"}),
+           "new": ("gte", {"layer_norm_type": "layer_norm", "logn_attention_clip1": False, "logn_attention_scale": False,
                            "position_embedding_type": "rope", "rope_theta": 10000.0})}
 # Rotary positions of such types.
 OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None}}

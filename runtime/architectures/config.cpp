@@ -111,9 +111,15 @@ Config::Config(JsonView object, const ConfigKeys *keys)
 
 Config Config::of_model(JsonView root) {
     const bool named = root.has("model_type") && root.at("model_type").is_string();
-    Config out(root, named ? ConfigKeys::of_model(root.at("model_type").string()) : nullptr);
+    Config out(root, named ? ConfigKeys::of_model(Config(root).model_type()) : nullptr);
     out.expect_types();
     return out;
+}
+
+std::string Config::model_type() const {
+    const std::string type = text("model_type");
+    const auto positions = type == "bert" ? given("position_embedding_type") : std::nullopt;
+    return positions && positions->is_string() && positions->string() == "alibi" ? "jina_bert" : type;
 }
 
 // Also of keys that change nothing: transformers refuses the whole file.

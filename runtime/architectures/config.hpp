@@ -31,6 +31,9 @@ class Config {
 
     // Whether transformers reads the key for this model_type; true without a table. If not, its value must not be used.
     [[nodiscard]] bool reads(std::string_view key) const;
+    // "model_type", or Lamina's name for a type whose published files call themselves another: they bring code of their
+    // own.
+    [[nodiscard]] std::string model_type() const;
     [[nodiscard]] bool has(std::string_view key) const;     // in the file, and not null; does not count as reading it
     [[nodiscard]] bool is_null(std::string_view key) const; // in the file, with the value null
     [[nodiscard]] bool states(std::string_view key) const;  // in the file

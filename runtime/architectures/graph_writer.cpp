@@ -118,7 +118,7 @@ GraphWriter::Tensor GraphWriter::layer_norm(const std::string &module, const Ten
         weights["weight"] = owner + ".weight";
         if (options.biased) weights["bias"] = owner + ".bias";
     }
-    return layer(module, "layer_norm", {{"x", x}}, {{"eps", options.eps}}, weights);
+    return layer(module, "layer_norm", {{"x", x}, {"residual", options.residual}}, {{"eps", options.eps}}, weights);
 }
 
 GraphWriter::Tensor GraphWriter::rms_norm(const std::string &module, const Tensor &x, const RmsNorm &options) {

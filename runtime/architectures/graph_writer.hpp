@@ -65,6 +65,7 @@ class GraphWriter {
         double eps = 1e-5;
         bool biased = true;
         std::string module = {}; // whose weights it has, if they are another's
+        Tensor residual = {};
     };
     Tensor layer_norm(const std::string &module, const Tensor &x, const LayerNorm &options);
 

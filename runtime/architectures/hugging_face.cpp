@@ -50,7 +50,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const JsonText document(with_finite_numbers(text_of(file)), file.string());
     const Config whole = Config::of_model(document.root());
-    std::string model_type = whole.text("model_type");
+    std::string model_type = whole.model_type();
     const std::optional<Description> found = description_of(model_type, described);
     const Description *description = found ? &*found : nullptr;
     (void)architecture_of(model_type, whole,
@@ -63,7 +63,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     const Architecture &architecture = architecture_of(model_type, config, description);
-    const Architecture &of_whole = architecture_of(whole.text("model_type"), whole, description);
+    const Architecture &of_whole = architecture_of(whole.model_type(), whole, description);
     std::vector<Renaming> renamed;
     if (&of_whole != &architecture) renamed.assign(of_whole.renamed.begin(), of_whole.renamed.end());
     renamed.insert(renamed.end(), architecture.renamed.begin(), architecture.renamed.end());

@@ -20,6 +20,7 @@ from make_decoders import decoders, for_gguf, mixtures, seeing_decoders
 from make_encoders import encoders
 from make_gemma4 import gemma4_decoders
 from make_hybrids import gpt_oss, lfm2, recurrent_decoders, scanning_decoders
+from make_jina import jina_encoders
 from make_latent import latent_decoders
 from make_proteins import proteins
 from make_translators import encoder_decoders
@@ -97,6 +98,7 @@ if __name__ == "__main__":
     for_gguf()
     encoders()
     proteins()
+    jina_encoders()
     encoder_decoders()
     for name, source in {"gguf_llama": "llama", "gguf_llama3": "llama_llama3", "gguf_qwen2": "qwen2_full",
                          "gguf_qwen3": "qwen3_plain"}.items():

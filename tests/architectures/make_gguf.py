@@ -18,7 +18,8 @@ import tempfile
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "ernie4_5_plain", "exaone4_full",
            "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4", "glm4_moe_lite_plain", "gpt2", "gpt_neox_plain",
-           "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "lfm2",
+           "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "jina_bert",
+           "jina_bert_apart", "lfm2",
            "mamba2_plain", "mixtral_plain", "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain",
            "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain",
            "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_qwen3",
@@ -65,6 +66,22 @@ def add_words(self):
     self.gguf_writer.add_sep_token_id(3)
 
 
+def apart(model_class):
+    """As the converter wrote models before 2025: the halves of gated feed-forward layers by themselves."""
+
+    class Apart(model_class):
+        model_arch = model_class.model_arch
+
+        def modify_tensors(self, data, name, bid):
+            if not name.endswith("mlp.gated_layers.weight"):
+                return super().modify_tensors(data, name, bid)
+            names = [name.replace("layers.weight", f"layers_{half}.weight") for half in "wv"]
+            halves = [super(Apart, self).modify_tensors(part, each, bid) for each, part in zip(names, data.chunk(2))]
+            return [tensor for half in halves for tensor in half]
+
+    return Apart
+
+
 def main():
     sys.path[1:1] = [sys.argv[1], sys.argv[1] + "/gguf-py"]
     import gguf
@@ -74,12 +91,15 @@ def main():
         if len(sys.argv) > 2 and source not in sys.argv[2:]:
             continue
         target = here / ("gguf_" + source)
+        in_halves = source == "jina_bert_apart"
+        source = source.removesuffix("_apart")
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         shutil.copy(here / source / "golden.safetensors", target)
         settings = ModelBase.load_hparams(here / source, False)
         as_published(settings)
         model_class = get_model_class(settings["architectures"][0])
+        model_class = apart(model_class) if in_halves else model_class
         model_class.set_vocab = add_words if source == "xlm_roberta_labels" else lambda self: None
         model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead
         exact = gguf.LlamaFileType.ALL_F32 if settings.get("dtype") == "float32" else gguf.LlamaFileType.MOSTLY_F16

@@ -441,6 +441,16 @@ TEST_CASE("architectures: settings of models for audio that are not supported ar
     CHECK_THAT(refusal("hubert", "feat_proj_layer_norm", false), contains("feature_projection.layer_norm"));
 }
 
+TEST_CASE("architectures: feed-forward layers and heads that JinaBERT does not have are named") {
+    CHECK_THAT(refusal("jina_bert", "feed_forward_type", "original"),
+               contains("/feed_forward_type: 'original' is not supported; supported: geglu and reglu"));
+    CHECK_THAT(refusal("jina_bert", "num_attention_heads", 5),
+               contains("/num_attention_heads: expected a divisor of the width, 36"));
+    CHECK_THAT(refusal("jina_bert", "is_decoder", true), contains("/is_decoder"));
+    CHECK_THAT(refusal("jina_bert", "position_embedding_type", "absolute"), contains("position_embeddings.weight"));
+    CHECK_THAT(refusal("bert", "position_embedding_type", "alibi"), contains("feed_forward_type: 'original'"));
+}
+
 TEST_CASE("architectures: distances that DeBERTa cannot have rows for are named") {
     CHECK_THAT(refusal("deberta", "position_buckets", 1), contains("/position_buckets") && contains("at least 2"));
     CHECK_THAT(refusal("deberta", [](nlohmann::json &c) { c["position_buckets"] = 16; }),

@@ -1,29 +1,16 @@
 // BLOOM (arXiv:2211.05100) and MPT (MosaicML, 2023), whose scores fall with the distance (ALiBi: Press et al.,
 // arXiv:2108.12409).
+#include "architectures/alibi.hpp"
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_modules.hpp"
 
 #include <array>
-#include <bit>
-#include <cmath>
 
 namespace lamina::architectures {
 namespace {
 
 using Tensor = GraphWriter::Tensor;
-
-// Of each head: 2^(-8 i / n) for the n heads of a power of two, then every other one of twice as many.
-model::Weight slopes(int64_t heads) {
-    const auto n = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
-    std::vector<float> out;
-    for (int64_t i = 0; i < heads; ++i) {
-        const double power = i < n ? static_cast<double>(i + 1) / static_cast<double>(n)
-                                   : static_cast<double>(2 * (i - n) + 1) / static_cast<double>(2 * n);
-        out.push_back(static_cast<float>(std::exp2(-8 * power)));
-    }
-    return model::Weight::of(lamina::Tensor::of({heads}, out));
-}
 
 int64_t channels_of_heads(const Config &config, const char *heads, int64_t width) {
     const int64_t count = config.positive(heads);
@@ -44,7 +31,7 @@ void build_bloom(Draft &draft) {
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
     Tensor x = graph.embedding("transformer.word_embeddings", decoder.ids(), {.rows = vocabulary, .channels = width});
-    draft.weights.add("transformer.slopes", slopes(heads)); // as many as the file has channels, at most
+    draft.weights.add("transformer.slopes", alibi_slopes(heads)); // as many as the file has channels, at most
     x = graph.layer_norm("transformer.word_embeddings_layernorm", x, {.eps = eps});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.h." + std::to_string(i), self = layer + ".self_attention";
@@ -107,7 +94,7 @@ void build_mpt(Draft &draft) {
         return graph.layer_norm(module, x, {.eps = eps, .biased = false});
     };
     Tensor x = graph.embedding("transformer.wte", decoder.ids(), {.rows = vocabulary, .channels = width});
-    draft.weights.add("transformer.slopes", slopes(heads));
+    draft.weights.add("transformer.slopes", alibi_slopes(heads));
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.blocks." + std::to_string(i), self = layer + ".attn";
         split(draft, graph, self + ".Wqkv",

@@ -1,0 +1,13 @@
+// How fast scores fall with the distance of a key (ALiBi: Press et al., arXiv:2108.12409).
+#pragma once
+
+#include "model/weights.hpp"
+
+#include <cstdint>
+
+namespace lamina::architectures {
+
+// Of each head: 2^(-8 i / n) for the n heads of a power of two, then every other one of twice as many.
+[[nodiscard]] model::Weight alibi_slopes(int64_t heads);
+
+} // namespace lamina::architectures
