@@ -392,7 +392,8 @@ TEST_CASE("sampling: mirostat draws what the plain algorithm draws, and samples 
             INFO("tau " << tau << ", eta " << eta << ", seed " << options.seed);
             options.beams = 3;
             std::set<Ids> found, expected;
-            for (const Hypothesis &each : session.hypotheses({"t5"}, options).front()) found.insert(each.tokens);
+            const auto samples = session.hypotheses({"t5"}, options);
+            for (const Hypothesis &each : samples.front()) found.insert(each.tokens);
             for (uint64_t sample = 0; sample < 3; ++sample)
                 expected.insert(plain_mirostat(session, starting(session, {5}), options, sample));
             CHECK(found == expected);
