@@ -110,6 +110,7 @@ GenerateOptions transcription_options(const char *json) {
 ReadOptions read_options(const char *json) {
     ReadOptions out;
     read(json, {{"truncate", [&](const JsonView &v) { out.truncate = v.boolean(); }},
+                {"windows", [&](const JsonView &v) { out.windows = v.boolean(); }},
                 {"prompt", [&](const JsonView &v) { out.prompt = text_of(v); }},
                 {"batch", [&](const JsonView &v) { out.batch = static_cast<size_t>(v.integer(1, 4096)); }}});
     return out;

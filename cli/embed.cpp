@@ -19,15 +19,16 @@ struct EmbedOptions {
     std::filesystem::path model, texts, output;
     std::string field, prompt;
     int64_t batch = 32;
-    bool truncate = false, force = false;
+    bool truncate = false, windows = false, force = false;
     SessionArguments session;
 };
 
 // What the vectors depend on besides the texts.
 PartialVectors::Settings settings_of(const EmbedOptions &options, const Model &model, const ReadOptions &reading) {
+    const char *too_long = options.windows ? "windows" : options.truncate ? "yes" : "no";
     return {{"model", std::filesystem::weakly_canonical(inspect(model).folder).string()},
             {"prompt", reading.prompt.value_or("(default)")},
-            {"truncate", options.truncate ? "yes" : "no"},
+            {"truncate", too_long},
             {"precision", options.session.precision}};
 }
 
@@ -64,7 +65,9 @@ void add_vectors(PartialVectors &part, Corpus &corpus, const Model &model, Sessi
     };
     const size_t many = reading.batch * batches;
     for (auto texts = corpus.next(many); !texts.empty(); texts = corpus.next(many)) {
-        if (const auto refused = tokenize(model, texts, reading).refused) corpus.refuse(refused->text, refused->why);
+        ReadOptions any_length = reading;
+        any_length.truncate = reading.truncate || reading.windows;
+        if (const auto refused = tokenize(model, texts, any_length).refused) corpus.refuse(refused->text, refused->why);
         uint64_t hash = part.texts();
         for (const std::string &text : texts) hash = PartialVectors::hash_with(hash, text);
         part.append(embed(session, texts, reading), hash);
@@ -85,6 +88,8 @@ int embed_lines(const EmbedOptions &options, const GlobalOptions &global, const 
     note_device(device, output);
     Session session = runtime.session(model, device, session_options(options.session, runtime, device));
     ReadOptions reading{.batch = static_cast<size_t>(options.batch), .truncate = options.truncate};
+    reading.windows = options.windows;
+    if (options.truncate) refuse_given(app, {"--windows"}, "cannot be used with --truncate");
     reading.prompt = prompt_for(inspect(model), app.is_given("--prompt") ? std::optional(options.prompt) : std::nullopt,
                                 {"document", "passage", "corpus"});
     const auto width = static_cast<size_t>(embed(session, {}, reading).shape().back());
@@ -136,6 +141,8 @@ Command add_embed(const Arguments &lamina, const GlobalOptions &global) {
                "the prompt of the model that is put before texts; default: document, if it has one of this name; '': "
                "none");
     app.flag("--truncate", options->truncate, "cut texts that are too long for the model");
+    app.flag("--windows", options->windows,
+             "read texts that are too long in windows; the vector is the mean of theirs, weighted by their tokens");
     app.option("--batch", options->batch, "N", "the most texts to read at once")
         .shows_default()
         .within(int64_t{1}, int64_t{4096});

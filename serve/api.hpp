@@ -28,6 +28,7 @@
 namespace lamina::serve {
 
 struct AnswerRequest;
+struct EmbeddingRequest;
 
 struct ApiOptions {
     std::vector<std::string> keys;       // any of them opens the door; none: it is open
@@ -105,6 +106,9 @@ class Api {
 
     // ---- In openai_api.cpp ----
     [[nodiscard]] Response embeddings(const Call &call);
+    [[nodiscard]] Response embeddings_of_windows(const Call &call, Engine &engine, const EmbeddingRequest &request);
+    [[nodiscard]] Response told_vectors(const Call &call, const EmbeddingRequest &request, Tensor vectors,
+                                        size_t tokens);
     [[nodiscard]] bool cuts(std::optional<bool> wanted) const { return wanted.value_or(options_.cuts); }
     // (N, C), when the engine has them. `tokens`: of the texts.
     [[nodiscard]] Tensor vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work,

@@ -57,6 +57,7 @@ Response Api::embeddings(const Call &call) {
     if (!engine.embeds())
         throw Refusal(400, request.model + " does not turn texts into vectors; /v1/models says what each model does",
                       "model");
+    if (request.windows) return embeddings_of_windows(call, engine, request);
     const bool cut = cuts(request.cut);
     const auto longest = static_cast<size_t>(engine.longest());
     const size_t tokens = with_texts(call.request, [&] {
@@ -66,10 +67,27 @@ Response Api::embeddings(const Call &call) {
     const auto work = call.work<Embedding>();
     work->texts = std::move(request.texts);
     work->ids = std::move(request.ids);
-    Tensor vectors = vectors_of(call, engine, work, tokens);
+    return told_vectors(call, request, vectors_of(call, engine, work, tokens), tokens);
+}
+
+Response Api::told_vectors(const Call &call, const EmbeddingRequest &request, Tensor vectors, size_t tokens) {
     if (request.width) vectors = shortened(vectors, *request.width);
     const auto memory = memory_for_json(vectors, call.request);
     return {.body = embeddings_json(request.model, vectors, request.base64, tokens)};
+}
+
+// Each window waits for its turn as a text of its own does.
+Response Api::embeddings_of_windows(const Call &call, Engine &engine, const EmbeddingRequest &request) {
+    std::vector<TextWindow> windows =
+        with_texts(call.request, [&] { return windows_in(engine.model(), request.texts, "input"); });
+    const auto work = call.work<Embedding>();
+    size_t tokens = 0;
+    for (TextWindow &each : windows) {
+        tokens += each.ids.size();
+        work->ids.push_back(std::move(each.ids));
+    }
+    const Tensor vectors = vectors_of(call, engine, work, tokens);
+    return told_vectors(call, request, mean_of_windows(windows, vectors), tokens);
 }
 
 } // namespace lamina::serve

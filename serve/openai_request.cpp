@@ -270,6 +270,11 @@ EmbeddingRequest embedding_request(std::string_view body) {
         out.texts = texts_of(input, most_texts);
     if (out.texts.empty() && out.ids.empty()) input.fail("expected at least one text");
     out.cut = truncation_of(request);
+    if (request.has("windows")) out.windows = request.at("windows").boolean();
+    if (out.windows && out.cut.value_or(false))
+        request.at("windows").fail("cannot be used with \"truncate\": nothing is cut then");
+    if (out.windows && out.texts.empty())
+        request.at("windows").fail("expected texts as \"input\", found token ids, whose special ones are not known");
     if (request.has("encoding_format")) {
         const JsonView format = request.at("encoding_format");
         if (format.string() != "float" && format.string() != "base64")

@@ -71,6 +71,7 @@ struct EmbeddingRequest {
     bool base64 = false;
     std::optional<int64_t> width;
     std::optional<bool> cut; // texts that are too long
+    bool windows = false;    // or they are read in parts
 };
 [[nodiscard]] EmbeddingRequest embedding_request(std::string_view body);
 
@@ -79,8 +80,8 @@ struct TranscriptionRequest {
     std::string model, file; // file: its name
     std::string_view audio;  // its bytes, in the body of the request
     Format format = Format::json;
-    GenerateOptions options;
     bool segments = false, words = false; // timestamp_granularities[]
+    GenerateOptions options;
 };
 [[nodiscard]] TranscriptionRequest transcription_request(const std::vector<FormField> &form);
 

@@ -2,8 +2,6 @@
 
 #include "refusal.hpp"
 
-#include <lamina/texts.hpp>
-
 #include <algorithm>
 
 namespace lamina::serve {
@@ -36,6 +34,16 @@ std::vector<std::vector<int32_t>> ids_in(const Model &model, const std::vector<s
 
 size_t tokens_in(const Model &model, const std::vector<std::string> &texts, const std::string &field, bool cut) {
     return tokens_of(accepted(tokenize(model, texts, {.truncate = cut}), field, texts.size()));
+}
+
+std::vector<TextWindow> windows_in(const Model &model, const std::vector<std::string> &texts,
+                                   const std::string &field) {
+    try {
+        return windows_of(model, texts);
+    } catch (const Error &why) {
+        if (why.code() != ErrorCode::input && why.code() != ErrorCode::usage) throw;
+        throw Refusal(400, "request: /" + field + ": " + why.what(), field);
+    }
 }
 
 size_t tokens_of_pairs(const Model &model, const std::string &first, const std::vector<std::string> &seconds,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <lamina/lamina.hpp>
+#include <lamina/texts.hpp>
 
 #include <cstdint>
 #include <string>
@@ -17,6 +18,9 @@ namespace lamina::serve {
                                                        const std::string &field, bool special);
 [[nodiscard]] size_t tokens_in(const Model &model, const std::vector<std::string> &texts, const std::string &field,
                                bool cut = false);
+// Those of texts of any length, in windows.
+[[nodiscard]] std::vector<TextWindow> windows_in(const Model &model, const std::vector<std::string> &texts,
+                                                 const std::string &field);
 // The same of `first` with each of these texts, which are in `field`.
 [[nodiscard]] size_t tokens_of_pairs(const Model &model, const std::string &first,
                                      const std::vector<std::string> &seconds, const std::string &field, bool cut);

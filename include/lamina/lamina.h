@@ -105,8 +105,8 @@ LAMINA_C_API int lamina_transcribe_file(lamina_model *model, const char *path, c
                                         void *user, char **text);
 
 /* A vector for each text: `vectors` gets count * width numbers, one vector after the other. Options: truncate (true: a
-   text that is too long is cut), prompt (one of the model's, by its name; "" is none), batch (how many texts are
-   processed together). */
+   text that is too long is cut), windows (true: it is read in windows, and its vector is the mean of theirs), prompt
+   (one of the model's, by its name; "" is none), batch (how many texts are processed together). */
 LAMINA_C_API int lamina_embed(lamina_model *model, const char *const *texts, size_t count, const char *options,
                               float **vectors, size_t *width);
 

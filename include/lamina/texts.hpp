@@ -34,6 +34,9 @@ struct ReadOptions {
     std::optional<std::string> prompt{};
     std::optional<std::string> prompt_text{}; // what is put before each text, in place of a prompt by name
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
+    // embed(): true: a text that is too long is read in windows, whose vectors become one: windows_of() below. Not with
+    // `truncate`.
+    bool windows = false;
     bool raw_scores = false; // true: classes have the values of the model, which are no probabilities yet
 };
 
@@ -105,6 +108,21 @@ struct MatchOptions {
 // Error(input) for an id that is none of the model's, too.
 [[nodiscard]] Tensor embed_ids(Session &session, const std::vector<std::vector<int32_t>> &texts,
                                const ReadOptions &options = {});
+// A part of a text that is no longer than a model takes.
+struct TextWindow {
+    size_t text = 0;          // its number
+    std::vector<int32_t> ids; // for embed_ids()
+    size_t tokens = 0;        // of the text itself, without special ones and the prompt
+};
+// Texts of any length in windows, one after the other. Each has the special tokens and the prompt of its text, and as
+// many tokens of the text itself as there is room for; the last one has fewer. Throws as embed(), and Error(usage) for
+// a prompt that does not count, as Instructor's.
+[[nodiscard]] std::vector<TextWindow> windows_of(const Model &model, const std::vector<std::string> &texts,
+                                                 const ReadOptions &options = {});
+// (N, C): a vector for each text of those of its windows, (windows, C): their mean, weighted by their tokens (OpenAI
+// Cookbook, "Embedding texts that are longer than the model's maximum context length"). Where all of them have length
+// 1, it has length 1 again.
+[[nodiscard]] Tensor mean_of_windows(const std::vector<TextWindow> &windows, const Tensor &vectors);
 // Scores of all labels, best first.
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
                                                             const ReadOptions &options = {});

@@ -47,6 +47,7 @@ void add_reading(nb::module_ &m) {
         .def(nb::init<>())
         .def_rw("batch", &ReadOptions::batch)
         .def_rw("truncate", &ReadOptions::truncate)
+        .def_rw("windows", &ReadOptions::windows)
         .def_rw("prompt", &ReadOptions::prompt)
         .def_rw("prompt_text", &ReadOptions::prompt_text)
         .def_rw("progress", &ReadOptions::progress);

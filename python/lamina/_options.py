@@ -236,6 +236,8 @@ class EmbedOptions(TypedDict, total=False):
         How many texts are processed together; 32. Two names of one option.
     truncate
         Cut a text that is too long for the model; False: it is an error.
+    windows
+        Read a text that is too long in windows; its vector is the mean of theirs, weighted by their tokens.
     prompt_name
         The name of the prompt that is put before each text, such as "query": one of `Model.prompts`. "": none. By
         default, the one that the model's makers chose, if any.
@@ -255,6 +257,7 @@ class EmbedOptions(TypedDict, total=False):
     batch: Optional[int]
     batch_size: Optional[int]
     truncate: Optional[bool]
+    windows: Optional[bool]
     prompt_name: Optional[str]
     prompt: Optional[str]
     normalize: Optional[bool]

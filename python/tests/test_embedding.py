@@ -151,3 +151,15 @@ def test_what_is_no_text_is_named(dense):
         dense.classify_pairs(["ab"])
     with pytest.raises(TypeError, match=r"pairs\[1\]\[1\]: expected a str, found None"):
         dense.classify_pairs([("a", "b"), ("a", None)])
+
+
+def test_long_texts_are_read_in_windows(dense):
+    long = "my box with five dozen liquor jugs jumps " * 60
+    with pytest.raises(lamina.InputError):
+        dense.embed(long)
+    vector = dense.embed(long, windows=True)
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+    assert not np.allclose(vector, dense.embed(long, truncate=True), atol=1e-3)
+    np.testing.assert_allclose(dense.embed(TEXTS, windows=True), dense.embed(TEXTS), atol=1e-6)
+    with pytest.raises(lamina.UsageError, match="truncate: expected false"):
+        dense.embed(long, windows=True, truncate=True)

@@ -7,6 +7,7 @@
 #include "model/place.hpp"
 #include "reading/answers.hpp"
 #include "reading/masks.hpp"
+#include "reading/windows.hpp"
 #include "tokenizer/token_bytes.hpp"
 
 #include <lamina/sampling.hpp>
@@ -94,10 +95,30 @@ size_t entailment_of(const model::Model &model) {
                                       (names.empty() ? "no names of classes" : names));
 }
 
+Tensor embed_windows(Session &session, const std::vector<std::string> &texts, ReadOptions options) {
+    if (options.truncate) throw Error(ErrorCode::usage, "truncate: expected false, because texts are read in windows");
+    options.windows = false;
+    const model::Model &model = *checked(session, Gives::embedding, "vectors of texts").model;
+    const std::vector<TextWindow> windows = reading::windows_of(model, texts, options);
+    std::vector<std::vector<int32_t>> ids;
+    for (const TextWindow &each : windows) ids.push_back(each.ids);
+    return mean_of_windows(windows, embed_ids(session, ids, options));
+}
+
 } // namespace
 
 Tensor embed(Session &session, const std::vector<std::string> &texts, const ReadOptions &options) {
+    if (options.windows) return embed_windows(session, texts, options);
     return vectors_of(session, read(session, reading::single(texts), options, Gives::embedding, "vectors of texts"));
+}
+
+std::vector<TextWindow> windows_of(const Model &model, const std::vector<std::string> &texts,
+                                   const ReadOptions &options) {
+    return reading::windows_of(*detail::Access::model(model), texts, options);
+}
+
+Tensor mean_of_windows(const std::vector<TextWindow> &windows, const Tensor &vectors) {
+    return reading::mean_of(windows, vectors);
 }
 
 Tensor embed_ids(Session &session, const std::vector<std::vector<int32_t>> &texts, const ReadOptions &options) {

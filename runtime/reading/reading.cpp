@@ -287,6 +287,28 @@ std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> enco
     return out;
 }
 
+WholeTexts read_whole(const model::Model &model, const std::vector<std::string> &texts, const ReadOptions &options) {
+    const model::Reading &reading = reading_of(model);
+    const Prompt prompt = prompt_of(reading, options.prompt, options.prompt_text);
+    if (prompt.uncounted != 0)
+        throw Error(ErrorCode::usage, model.folder.string() +
+                                          " does not count the tokens of prompts: expected no prompt, "
+                                          "because texts are read in windows");
+    WholeTexts out;
+    out.prompt = reading.tokenizer.encode(prompt.text, {.add_special_tokens = false}).size();
+    for (size_t i = 0; i < texts.size(); ++i) {
+        std::string why;
+        try {
+            out.encodings.push_back(reading.tokenizer.encode(prompt.text + texts[i]));
+            why = why_not(out.encodings.back(), SIZE_MAX, 0);
+        } catch (const Error &e) { // it is not UTF-8
+            why = e.what();
+        }
+        if (!why.empty()) throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
+    }
+    return out;
+}
+
 TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, const ReadOptions &options) {
     const model::Reading &reading = reading_of(model);
     const Prompt prompt = prompt_of(reading, options.prompt, options.prompt_text);

@@ -55,6 +55,15 @@ struct Found {
 [[nodiscard]] std::vector<Found> read_ids(detail::SessionState &session, const std::vector<std::vector<int32_t>> &texts,
                                           const ReadOptions &options);
 
+// Texts of any length, with special tokens and the prompt.
+struct WholeTexts {
+    std::vector<Encoding> encodings;
+    size_t prompt = 0; // tokens of the prompt, of each
+};
+// Throws Error(usage) where a prompt does not count, and Error(input) for a text without tokens.
+[[nodiscard]] WholeTexts read_whole(const model::Model &model, const std::vector<std::string> &texts,
+                                    const ReadOptions &options);
+
 // The token ids of texts, with the special ones and those of the prompt.
 [[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, const ReadOptions &options);
 

@@ -170,6 +170,8 @@ class C(unittest.TestCase):
             for k, value in enumerate(row):
                 self.assertAlmostEqual(vectors[i * width.value + k], value, places=5)
         library.lamina_free(ctypes.cast(vectors, ctypes.c_void_p))
+        self.assertEqual(embed(2, b'{"windows": true}'), 0)
+        library.lamina_free(ctypes.cast(vectors, ctypes.c_void_p))
         self.assertEqual(embed(0, None), 0)
         self.assertEqual(width.value, len(expected[0]))
         library.lamina_free(ctypes.cast(vectors, ctypes.c_void_p))

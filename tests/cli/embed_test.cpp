@@ -114,6 +114,33 @@ TEST_CASE("embed: a sparse vector is shown as its heaviest words, and compared b
         if (each.at("line") == 2) CHECK_THAT(each.at("score").get<double>(), matchers::within_abs(square, 1e-4));
 }
 
+TEST_CASE("embed: a text that is too long is read in windows, if that is wanted, and others as they are") {
+    const TemporaryFolder folder;
+    const std::vector<std::string> texts{"a fox", "lazy dogs"};
+    std::string longer;
+    for (int i = 0; i < 30; ++i) longer += "the cat sat on the mat ";
+    const std::string file = folder.write("texts", lines_with(texts)),
+                      both = folder.write("both", longer + "\na fox\n");
+    const std::string output = folder.path() / "v.npy";
+    const auto embed = [&](const std::string &of, const std::vector<std::string> &how) {
+        std::vector<std::string> arguments{"embed", encoder, of, "-o", output, "--force", "--prompt", ""};
+        arguments.insert(arguments.end(), how.begin(), how.end());
+        return run_lamina(on_cpu(arguments));
+    };
+    CHECK(embed(file, {"--windows"}).status == 0);
+    check_vectors(output, vectors_of(texts, ""));
+    CHECK_THAT(embed(both, {}).err, contains("line 1: "));
+    REQUIRE(embed(both, {"--truncate"}).status == 0);
+    const Tensor cut = lamina::read_npy(output);
+    REQUIRE(embed(both, {"--windows"}).status == 0);
+    const Tensor whole = lamina::read_npy(output);
+    const auto width = static_cast<std::ptrdiff_t>(whole.shape()[1]);
+    CHECK(!std::equal(cut.f32().begin(), cut.f32().begin() + width, whole.f32().begin()));
+    CHECK(std::equal(cut.f32().begin() + width, cut.f32().end(), whole.f32().begin() + width,
+                     [](float a, float b) { return std::abs(a - b) < 1e-5; }));
+    CHECK_THAT(embed(both, {"--windows", "--truncate"}).err, contains("--windows cannot be used with --truncate"));
+}
+
 TEST_CASE("embed: row N is the vector of line N, with the prompt of documents, whatever form the lines have") {
     const TemporaryFolder folder;
     const std::vector<std::string> texts = texts_of(70);

@@ -44,6 +44,34 @@ class Embeddings(unittest.TestCase):
                 for a, b in zip(body["data"][0]["embedding"], alone[text][0]["embedding"], strict=True):
                     self.assertAlmostEqual(a, b, delta=1e-6) # larger matrices are summed in another order
 
+    def test_of_long_texts_are_means_of_their_windows(self):
+        long = " ".join(f"w{3 + i * i % 40}" for i in range(100))
+        asked = {"model": "sentences", "prompt": long, "add_special_tokens": False}
+        tokens = self.server.post("/tokenize", asked)[2]
+        most = tokens["max_model_len"] - 2 # w1 and w2 are around each
+        parts = [tokens["tokens"][at:at + most] for at in range(0, 100, most)]
+        self.assertGreater(len(parts), 2)
+        self.assertLess(len(parts[-1]), most)
+        windows = [[1, *part, 2] for part in parts]
+        vectors = [each["embedding"] for each in embedding(self.server, windows)[2]["data"]]
+        mean = [sum(len(part) * vector[k] for part, vector in zip(parts, vectors)) for k in range(len(vectors[0]))]
+        length = sum(each * each for each in mean) ** 0.5
+        status, _, body = embedding(self.server, ["w5 w7", long, "w3"], windows=True)
+        self.assertEqual(status, 200, body)
+        plain = [each["embedding"] for each in embedding(self.server, ["w5 w7", "w3"])[2]["data"]]
+        for found, expected in zip((each["embedding"] for each in body["data"]),
+                                   [plain[0], [each / length for each in mean], plain[1]], strict=True):
+            for a, b in zip(found, expected, strict=True):
+                self.assertAlmostEqual(a, b, delta=1e-5)
+        self.assertEqual(body["usage"]["prompt_tokens"], 4 + sum(map(len, windows)) + 3)
+        self.assertEqual(len(embedding(self.server, long, windows=True, dimensions=4)[2]["data"][0]["embedding"]), 4)
+        for more, words in [({"truncate": True}, "/windows: cannot be used with"), ({"windows": 1}, "/windows: expected"),
+                            ({"input": [3, 4]}, "/windows: expected texts")]:
+            status, _, body = embedding(self.server, long, **{"windows": True, **more})
+            self.assertEqual(status, 400, body)
+            self.assertIn(words, body["error"]["message"])
+        self.assertEqual(embedding(self.server, long)[0], 400)
+
     def test_come_as_base64(self):
         numbers = embedding(self.server, "w5 w7")[2]["data"][0]["embedding"]
         coded = embedding(self.server, "w5 w7", encoding_format="base64")[2]["data"][0]["embedding"]
