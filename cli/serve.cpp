@@ -41,16 +41,26 @@ struct NamedModel {
     std::vector<std::string> aliases{};
 };
 
+// In full, if it is there: a short one, such as "text", is also a word of messages, where the server puts names in
+// place of paths. Without a separator at its end.
+std::filesystem::path whole_path(const std::filesystem::path &given) {
+    std::error_code error;
+    if (!std::filesystem::exists(given, error)) return given; // ORG/NAME
+    const std::filesystem::path out = std::filesystem::absolute(given);
+    return out.has_filename() ? out : out.parent_path();
+}
+
 // "NAME=PATH", or a path whose last part is the name, without ".gguf".
 NamedModel named_model(const std::string &argument) {
+    std::error_code error;
     const size_t equals = argument.find('=');
-    if (equals != std::string::npos && equals != 0 && !std::filesystem::exists(argument))
-        return {argument.substr(0, equals), argument.substr(equals + 1)};
-    std::filesystem::path path(argument);
-    if (!path.has_filename()) path = path.parent_path(); // "models/g2p/"
-    const std::filesystem::path last = std::filesystem::absolute(path).lexically_normal();
+    if (equals != std::string::npos && equals != 0 && !std::filesystem::exists(argument, error))
+        return {argument.substr(0, equals), whole_path(argument.substr(equals + 1))};
+    const std::filesystem::path path = whole_path(argument);
+    std::filesystem::path last = std::filesystem::absolute(path).lexically_normal();
+    if (!last.has_filename()) last = last.parent_path(); // of "."
     const bool file = last.extension() == ".gguf";
-    return {file ? last.stem().string() : last.filename().string(), argument};
+    return {file ? last.stem().string() : last.filename().string(), path};
 }
 
 std::vector<NamedModel> named_models(const std::vector<std::string> &arguments) {
@@ -58,7 +68,8 @@ std::vector<NamedModel> named_models(const std::vector<std::string> &arguments) 
     for (const std::string &argument : arguments) {
         NamedModel model = named_model(argument);
         if (model.name.empty() || model.name.find('/') != std::string::npos)
-            throw Error(ErrorCode::usage, argument + ": '" + model.name + "' cannot be the name of a model");
+            throw Error(ErrorCode::usage, argument + ": '" + model.name +
+                                              "' cannot be the name of a model; give it one: NAME=" + argument);
         for (const NamedModel &other : out)
             if (other.name == model.name)
                 throw Error(ErrorCode::usage, "two models are called " + model.name + ": " + other.path.string() +

@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/utf8.hpp"
 
+#include <cctype>
 #include <new>
 
 namespace lamina::serve {
@@ -93,6 +94,21 @@ Response refusal(const std::string &path, const std::exception &why, const std::
 std::string replaced(std::string text, const std::string &from, const std::string &to) {
     for (size_t at = 0; !from.empty() && (at = text.find(from, at)) != std::string::npos; at += to.size())
         text.replace(at, from.size(), to);
+    return text;
+}
+
+std::string with_name(std::string text, const std::string &path, const std::string &name) {
+    const auto in_name = [&](size_t i) {
+        const auto c = static_cast<unsigned char>(i < text.size() ? text[i] : ' ');
+        return c >= 0x80 || std::isalnum(c) != 0 || c == '_' || c == '-';
+    };
+    for (size_t at = 0; !path.empty() && (at = text.find(path, at)) != std::string::npos;) {
+        const size_t end = at + path.size();
+        const bool begins = at == 0 || (!in_name(at - 1) && text[at - 1] != '/' && text[at - 1] != '.');
+        const bool ends = !in_name(end) && (end >= text.size() || text[end] != '.' || !in_name(end + 1));
+        if (begins && ends) text.replace(at, path.size(), name);
+        at += begins && ends ? name.size() : 1;
+    }
     return text;
 }
 

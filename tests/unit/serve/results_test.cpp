@@ -100,7 +100,19 @@ TEST_CASE("a refusal has the form of its protocol, and the status of its cause")
     CHECK(refusal("/v1/x", 400, "bytes \xff").body.find('\xff') == std::string::npos);
     const Response in_request = refusal("/v1/x", Error(ErrorCode::input, "request: /messages/0/role: wrong"), "wrong");
     CHECK(nlohmann::json::parse(in_request.body)["error"]["param"] == "messages");
-    CHECK(replaced("/m/a: /m/a/b", "/m/a", "a") == "a: a/b");
+}
+
+TEST_CASE("paths become names of models, and words that look like them stay") {
+    CHECK(with_name("/m/a: /m/a/b", "/m/a", "a") == "a: a/b");
+    CHECK(with_name("'/m/a', (/m/a) and /m/a.", "/m/a", "b") == "'b', (b) and b.");
+    CHECK(with_name("/m/a.gguf: a", "/m/a.gguf", "b") == "b: a");
+    for (const std::string other : {"/m/ab", "/m/a-b", "/m/a.gguf", "/n/m/a", "x/m/a", "./m/a", "/m/a\xC3\xA4"})
+        CHECK(with_name(other, "/m/a", "b") == other);
+    CHECK(with_name("whisper: whisper-tiny has none", "whisper", "whisper-tiny") ==
+          "whisper-tiny: whisper-tiny has none");
+    CHECK(with_name("expected a list, found 3.5", "e", "english") == "expected a list, found 3.5");
+    CHECK(with_name("found 3.5", ".", "x") == "found 3.5");
+    CHECK(with_name("e", "", "x") == "e");
 }
 
 TEST_CASE("the gate counts who is inside, and lets nobody in when it is full or closed") {
