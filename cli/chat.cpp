@@ -3,6 +3,7 @@
 #include "draft.hpp"
 #include "generate_options.hpp"
 #include "image_run.hpp"
+#include "interrupt.hpp"
 #include "lines.hpp"
 #include "load_arguments.hpp"
 #include "model_arguments.hpp"
@@ -16,6 +17,7 @@
 #include <lamina/sampling.hpp>
 #include <lamina/texts.hpp>
 
+#include <optional>
 #include <utility>
 
 namespace lamina::cli {
@@ -47,20 +49,16 @@ class Conversation {
         if (!options.system.empty()) messages_.push_back({"system", options.system});
     }
 
-    // The answer is shown as it comes.
+    // The answer is shown as it comes. If it is not finished (Error, Interrupted), what there is of it is kept, and
+    // without any of it the message is forgotten.
     void say(const std::string &text) {
-        messages_.push_back({"user", text, std::exchange(new_images_, 0)});
-        Pace pace;
-        generate_.stream = [&](size_t, std::string_view piece) {
-            pace.token();
-            if (!output_.json()) output_.print(piece);
-            stop_if_interrupted();
-        };
-        const Hypothesis answer = generate_from_ids(session_, prompt(), generate_).front();
-        if (!output_.json()) output_.print("\n");
-        output_.note(pace.summary(answer.tokens.size()));
-        messages_.push_back({"assistant", answer.text});
-        ++generate_.first; // another turn draws other random numbers
+        messages_.push_back({"user", text, new_images_});
+        try {
+            answer();
+        } catch (...) {
+            shown_.empty() ? messages_.pop_back() : keep(shown_);
+            throw;
+        }
     }
 
     void finish() const {
@@ -71,6 +69,27 @@ class Conversation {
     }
 
   private:
+    void answer() {
+        shown_.clear();
+        Pace pace;
+        generate_.stream = [&](size_t, std::string_view piece) {
+            pace.token();
+            shown_ += piece;
+            if (!output_.json()) output_.print(piece);
+            stop_if_interrupted();
+        };
+        const Hypothesis found = generate_from_ids(session_, prompt(), generate_).front();
+        if (!output_.json()) output_.print("\n");
+        output_.note(pace.summary(found.tokens.size()));
+        keep(found.text);
+    }
+
+    void keep(const std::string &answer) {
+        messages_.push_back({"assistant", answer});
+        new_images_ = 0;
+        ++generate_.first; // another turn draws other random numbers
+    }
+
     // The ids of its tokens.
     std::vector<int32_t> prompt() {
         if (!shortens_) return image_prompt_ids(session_, chat_prompt(model_, messages_), images_);
@@ -90,23 +109,57 @@ class Conversation {
     Output &output_;
     GenerateOptions generate_;
     std::vector<ChatMessage> messages_;
+    std::string shown_;         // of the answer that is being written
     std::vector<Image> images_; // of all messages
     size_t new_images_ = 0;     // the last of them, which come with the next message
     bool shortens_;
     size_t longest_ = 0, left_out_ = 0; // tokens that a conversation may have; messages without room
 };
 
-// Lines on stdin, each a message; on a terminal behind a prompt.
-void talk(Conversation &conversation, Output &output) {
-    const bool asks = is_terminal(standard_input) && is_terminal(standard_output) && !output.json();
-    LineReader reader(standard_input);
-    while (true) {
-        if (asks) output.print(output.styled("> ", Style::bold));
-        const std::vector<std::string> lines = reader.next(1);
-        if (lines.empty()) break;
-        if (!lines.front().empty()) conversation.say(lines.front());
+// A terminal with a person, who is asked for messages, or lines of a program.
+struct Messages {
+    bool of_person, asks;
+    LineReader lines;
+
+    explicit Messages(const Output &output)
+        : of_person(is_terminal(standard_input)), asks(of_person && is_terminal(standard_output) && !output.json()),
+          lines(standard_input, of_person ? OnError::skip : OnError::stop) {}
+
+    // A line; of a person also several, all but the last of which end in a backslash. Nothing at the end.
+    std::optional<std::string> next(Output &output) {
+        std::string out;
+        for (const char *mark = "> ";; mark = ". ") {
+            if (asks) output.print(output.styled(mark, Style::bold));
+            const std::vector<std::string> line = lines.next(1);
+            if (line.empty()) return out.empty() ? std::nullopt : std::optional(out);
+            out += line.front();
+            if (!of_person || !out.ends_with('\\')) return out;
+            out.back() = '\n';
+        }
     }
-    if (asks) output.print("\n");
+};
+
+// A person hears of a message that cannot be answered, and goes on, also after ending an answer by Ctrl-C. Lines of a
+// program end there.
+void talk(Conversation &conversation, Output &output) {
+    Messages messages(output);
+    if (messages.asks)
+        output.note(std::string(end_of_input_keys()) +
+                    " ends the conversation, Ctrl-C an answer; a line that ends in \\ goes on in the next one");
+    while (const std::optional<std::string> text = messages.next(output)) {
+        if (text->empty()) continue;
+        try {
+            std::optional<AnswerInterrupt> only_answer;
+            if (messages.of_person) only_answer.emplace();
+            conversation.say(*text);
+        } catch (const Interrupted &) {
+            if (!messages.of_person || interrupted() != 0) throw; // by another signal
+            if (!output.json()) output.print("\n");
+        } catch (const Error &why) {
+            messages.lines.refuse(0, why.what(), why.code());
+        }
+    }
+    if (messages.asks) output.print("\n");
 }
 
 // What the command line leaves open is as the model's makers would have it. Says what is sampled.
@@ -157,10 +210,12 @@ int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &
 
 Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app = lamina.command("chat", "Talk with a language model, using its own chat template.");
-    app.footer("Each line on stdin is a message; the answer is printed as it comes.\n"
-               "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
-               "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"\n"
-               "          lamina chat gemma-3-4b-it-Q4_0.gguf --image photo.jpg \"What is this?\"");
+    app.footer(
+        "Each line on stdin is a message; the answer is printed as it comes. At a terminal, a line that ends in \\ "
+        "goes on in the next one, Ctrl-C ends an answer, and a message that cannot be answered is left out.\n"
+        "Examples: lamina chat SmolLM2-135M-Instruct.gguf\n"
+        "          lamina chat SmolLM2-135M-Instruct.gguf \"Why is the sky blue?\"\n"
+        "          lamina chat gemma-3-4b-it-Q4_0.gguf --image photo.jpg \"What is this?\"");
     auto options = std::make_shared<ChatCommandOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");

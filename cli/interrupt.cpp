@@ -5,6 +5,7 @@
 #include "base/standard_streams.hpp"
 
 #include <atomic>
+#include <csignal>
 #include <span>
 #include <string_view>
 
@@ -13,10 +14,12 @@ namespace {
 
 std::atomic<unsigned> patience_s = 2; // 0: endless
 std::atomic<int> caught = 0;
-bool terminal = false; // whether somebody sees what is written on stderr
+std::atomic<bool> answering = false; // Ctrl-C is about an answer
+bool terminal = false;               // whether somebody sees what is written on stderr
 
 void end_soon(int signal) {
     if (caught.exchange(signal) != 0) end_now(128 + signal);
+    if (signal == SIGINT && answering) return;
     if (patience_s != 0) end_after(patience_s, 128 + signal);
     constexpr std::string_view answer = "\r\033[Klamina: stopping; again to end at once\n";
     if (terminal) write_bytes(standard_error, std::as_bytes(std::span(answer)));
@@ -36,5 +39,13 @@ void stop_if_interrupted() {
 }
 
 void wait_for_work() { patience_s = 0; }
+
+AnswerInterrupt::AnswerInterrupt() { answering = true; }
+
+AnswerInterrupt::~AnswerInterrupt() {
+    answering = false;
+    int ctrl_c = SIGINT;
+    caught.compare_exchange_strong(ctrl_c, 0);
+}
 
 } // namespace lamina::cli

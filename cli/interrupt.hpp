@@ -13,4 +13,14 @@ void stop_if_interrupted();
 // From now on the first signal stops no work: the caller asks for interrupted(), and ends when its work is done.
 void wait_for_work();
 
+// While it lives, the first Ctrl-C ends no more than the answer that is being written: stop_if_interrupted() throws
+// Interrupted, and when this ends, it is as if nothing had come. A second one ends the process.
+class AnswerInterrupt {
+  public:
+    AnswerInterrupt();
+    AnswerInterrupt(const AnswerInterrupt &) = delete;
+    AnswerInterrupt &operator=(const AnswerInterrupt &) = delete;
+    ~AnswerInterrupt();
+};
+
 } // namespace lamina::cli

@@ -12,8 +12,9 @@ inline constexpr int standard_input = 0, standard_output = 1, standard_error = 2
 void prepare_streams();
 
 [[nodiscard]] bool is_terminal(int stream);
-[[nodiscard]] bool knows_escapes(int stream); // a terminal that understands colours and the like
-[[nodiscard]] size_t columns_of(int stream);  // the width of a terminal
-[[nodiscard]] bool has_input(int stream);     // whether reading would not wait
+[[nodiscard]] bool knows_escapes(int stream);  // a terminal that understands colours and the like
+[[nodiscard]] size_t columns_of(int stream);   // the width of a terminal
+[[nodiscard]] bool has_input(int stream);      // whether reading would not wait
+[[nodiscard]] const char *end_of_input_keys(); // what somebody at a terminal presses to end its input
 
 } // namespace lamina

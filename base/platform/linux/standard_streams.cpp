@@ -33,4 +33,6 @@ bool has_input(int stream) {
     return ::poll(&events, 1, 0) > 0;
 }
 
+const char *end_of_input_keys() { return "Ctrl-D"; }
+
 } // namespace lamina

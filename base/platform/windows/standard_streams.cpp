@@ -48,4 +48,6 @@ bool has_input(int stream) {
     return type == FILE_TYPE_DISK;
 }
 
+const char *end_of_input_keys() { return "Ctrl-Z and Enter"; }
+
 } // namespace lamina
