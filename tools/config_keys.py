@@ -45,7 +45,7 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe",
                "qwen3_next", "qwen3_vl", "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip", "siglip_text_model",
                "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2", "t5", "vit",
-               "wav2vec2", "whisper", "xlm-roberta"]
+               "wav2vec2", "wavlm", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",

@@ -3,8 +3,10 @@
 #include "base/product.hpp"
 #include "base/storage.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace lamina::architectures {
@@ -52,6 +54,17 @@ model::Weight projected_rows(const model::Weight &table, const model::Weight &we
             const std::vector<float> added = bias ? values_of(*bias) : std::vector<float>(static_cast<size_t>(outputs));
             multiply(values_of(table), values_of(weight), added, floats(out));
         });
+}
+
+model::Weight made_of_values(const Shape &shape, const std::vector<model::Weight> &parts,
+                             std::function<void(const ValuesOf &parts, std::span<float> to)> fill) {
+    return model::Weight::made_of({DType::f32, shape}, parts,
+                                  [parts, fill = std::move(fill)](std::span<std::byte> out) {
+                                      std::vector<std::vector<float>> values;
+                                      for (const model::Weight &part : parts) values.push_back(values_of(part));
+                                      std::ranges::fill(floats(out), 0.0F);
+                                      fill({values.begin(), values.end()}, floats(out));
+                                  });
 }
 
 } // namespace lamina::architectures

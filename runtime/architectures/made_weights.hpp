@@ -4,7 +4,10 @@
 
 #include "model/weights.hpp"
 
+#include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace lamina::architectures {
 
@@ -16,5 +19,10 @@ namespace lamina::architectures {
 // none.
 [[nodiscard]] model::Weight projected_rows(const model::Weight &table, const model::Weight &weight,
                                            const std::optional<model::Weight> &bias);
+
+// What `fill` makes of the values of other weights, as f32; it is given zeros.
+using ValuesOf = std::vector<std::span<const float>>;
+[[nodiscard]] model::Weight made_of_values(const Shape &shape, const std::vector<model::Weight> &parts,
+                                           std::function<void(const ValuesOf &parts, std::span<float> to)> fill);
 
 } // namespace lamina::architectures

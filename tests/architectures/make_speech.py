@@ -90,6 +90,8 @@ def all_of_them():
     speech("hubert", T.HubertForCTC, T.HubertConfig(**sizes(feat_extract_activation="relu")))
     speech("hubert_bare", T.HubertForCTC, T.HubertConfig(**of_layers(feat_proj_layer_norm=False,
                                                                      do_stable_layer_norm=False)))
+    speech("wavlm", T.WavLMForCTC, T.WavLMConfig(**sizes(num_buckets=12, max_bucket_distance=9)))
+    speech("wavlm_stable", T.WavLMModel, T.WavLMConfig(**of_layers()))
 
 
 # ---- Texts ----
@@ -195,8 +197,6 @@ def texts():
     (folder / "expected.json").write_text(json.dumps(contents, indent=1, ensure_ascii=False) + "\n")
 
 
-if __name__ == "__main__":
-    torch.manual_seed(11)
 def times():
     """When the words and characters of recordings are said."""
     out = []
@@ -210,6 +210,8 @@ def times():
     (here.parent / "speech" / "times.json").write_text(json.dumps(out, ensure_ascii=False) + "\n")
 
 
+if __name__ == "__main__":
+    torch.manual_seed(11)
     all_of_them()
     if is_wanted("texts"):
         texts()

@@ -438,6 +438,12 @@ TEST_CASE("architectures: settings of models for audio that are not supported ar
                    contains("/architectures") && contains("Wav2Vec2ForCTC"));
     }
     CHECK_THAT(refusal("hubert", "conv_pos_batch_norm", true), contains("/conv_pos_batch_norm"));
+    CHECK_THAT(refusal("wavlm", "add_adapter", true), contains("/add_adapter") && contains("expected false"));
+    CHECK_THAT(refusal("wavlm", "num_buckets", 16), contains("rel_attn_embed.weight"));
+    CHECK_THAT(refusal("wavlm", "num_buckets", 3), contains("/max_bucket_distance") && contains("3"));
+    CHECK_THAT(refusal("wavlm", "max_bucket_distance", 3), contains("/max_bucket_distance") && contains("quarter"));
+    CHECK_THAT(refusal("wavlm", "max_bucket_distance", 1 << 20), contains("/max_bucket_distance"));
+    CHECK_THAT(refusal("wavlm", "num_attention_heads", 5), contains("/num_attention_heads") && contains("divisor"));
     CHECK_THAT(refusal("hubert", "feat_proj_layer_norm", false), contains("feature_projection.layer_norm"));
 }
 

@@ -282,6 +282,7 @@ def plain_models():
                   feat_extract_norm="group", conv_bias=False, do_stable_layer_norm=False)
     yield plain(T.Wav2Vec2ForCTC, T.Wav2Vec2Config, **speech)
     yield plain(T.HubertForCTC, T.HubertConfig, **speech, feat_proj_layer_norm=True)
+    yield plain(T.WavLMForCTC, T.WavLMConfig, **speech, num_buckets=12, max_bucket_distance=9)
     vit = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=20, image_size=8, patch_size=4,
                hidden_act="gelu", layer_norm_eps=1e-5, qkv_bias=True)
     yield plain(T.ViTForImageClassification, T.ViTConfig, **vit)

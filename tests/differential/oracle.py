@@ -107,7 +107,7 @@ def run(model, family):
         features = torch.tensor(extractor._np_extract_fbank_features(samples.to(torch.float32).numpy(), "cpu"))
         r = model(input_features=features, decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
         return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
-    if family in ("hubert", "wav2vec2"):
+    if family in ("hubert", "wav2vec2", "wavlm"):
         count, convolutions = LENGTH, model.config.num_feat_extract_layers  # of frames, with no samples left over
         for kernel, stride in reversed(list(zip(model.config.conv_kernel, model.config.conv_stride))[:convolutions]):
             count = (count - 1) * stride + kernel

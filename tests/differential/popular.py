@@ -348,6 +348,12 @@ def recognizers():
     yield "hubert-large-ls960-ft", hubert | dict(
         _name_or_path="facebook/hubert-large-ls960-ft", architectures=["HubertForCTC"], feat_proj_layer_norm=True,
         model_type="hubert", transformers_version="4.10.0.dev0"), dict(rename=older_positions)
+    yield "wavlm-libri-clean-100h-base-plus", large | dict(
+        _name_or_path="microsoft/wavlm-base-plus", architectures=["WavLMForCTC"], classifier_proj_size=256, conv_bias=False,
+        ctc_loss_reduction="mean", do_stable_layer_norm=False, feat_extract_norm="group", freeze_feat_extract_train=True,
+        max_bucket_distance=800, model_type="wavlm", no_mask_channel_overlap=False, no_mask_time_overlap=False, num_buckets=320,
+        num_ctc_classes=80, replace_prob=0.5, tokenizer_class="Wav2Vec2CTCTokenizer",
+        transformers_version="4.15.0.dev0"), dict(rename=older_positions)
 
 
 def popular_models():

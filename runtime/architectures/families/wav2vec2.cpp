@@ -1,10 +1,12 @@
-// wav2vec 2.0 (Baevski et al., arXiv:2006.11477) and HuBERT (Hsu et al., arXiv:2106.07447), with scores of characters
-// for each frame, or without a head.
+// wav2vec 2.0 (Baevski et al., arXiv:2006.11477), HuBERT (Hsu et al., arXiv:2106.07447) and WavLM (Chen et al.,
+// arXiv:2110.13900), with scores of characters for each frame, or without a head.
 #include "architectures/architecture.hpp"
+#include "architectures/gated_attention.hpp"
 #include "architectures/weight_parts.hpp"
 #include "base/utf8.hpp"
 
 #include <array>
+#include <optional>
 
 namespace lamina::architectures {
 namespace {
@@ -15,10 +17,15 @@ constexpr double conv_eps = 1e-5; // of the norms among the convolutions, whatev
 
 class Wav2Vec2 {
   public:
-    Wav2Vec2(Draft &draft, std::string_view base)
+    // `gated`: with the attention of WavLM.
+    Wav2Vec2(Draft &draft, std::string_view base, bool gated)
         : draft_(draft), config_(draft.config), graph_(draft.graph("encode")), prefix_(std::string(base) + "."),
           eps_(config_.real("layer_norm_eps")), width_(config_.positive("hidden_size")),
-          hears_(config_.activation("feat_extract_activation")) {}
+          hears_(config_.activation("feat_extract_activation")) {
+        if (gated)
+            gated_.emplace(draft, graph_, prefix_ + "encoder.layers.0.attention", width_,
+                           config_.positive("num_attention_heads"));
+    }
 
     void build() {
         refuse_adapters();
@@ -30,8 +37,8 @@ class Wav2Vec2 {
         if (!draft_.task) draft_.task = draft_.weights.entries().contains("lm_head.weight") ? Task::speech : Task::none;
         if (draft_.task == Task::none) return config_.ignore({"vocab_size"});
         if (draft_.task != Task::speech)
-            config_.fail("architectures", "this head is not supported; supported: those of the classes Wav2Vec2ForCTC "
-                                          "and HubertForCTC, and the models without a head");
+            config_.fail("architectures", "this head is not supported; supported: those of the classes Wav2Vec2ForCTC, "
+                                          "HubertForCTC and WavLMForCTC, and the models without a head");
         const int64_t vocabulary = config_.positive("vocab_size");
         graph_.output("logits", graph_.linear("lm_head", x, {.outputs = vocabulary}));
         speech_.characters = vocabulary;
@@ -48,6 +55,7 @@ class Wav2Vec2 {
     std::string hears_; // the activation of convolutions
     Tensor lengths_;    // frames of each sequence that count
     SpeechInput speech_;
+    std::optional<GatedAttention> gated_;
 
     void refuse_adapters() const {
         config_.expect("add_adapter", false);
@@ -189,6 +197,7 @@ class Wav2Vec2 {
     }
 
     Tensor attended(const std::string &module, const Tensor &x, const Tensor &residual) {
+        if (gated_) return gated_->attended(module, x, lengths_, residual);
         const int64_t heads = config_.positive("num_attention_heads");
         const Tensor q = graph_.linear(module + ".q_proj", x, {}), k = graph_.linear(module + ".k_proj", x, {}),
                      v = graph_.linear(module + ".v_proj", x, {});
@@ -213,16 +222,17 @@ constexpr std::array<Renaming, 2> older{{
     {"pos_conv_embed.conv.weight_v", "pos_conv_embed.conv.parametrizations.weight.original1"},
 }};
 
-constexpr std::string_view wav2vec2_base = "wav2vec2", hubert_base = "hubert";
+constexpr std::string_view wav2vec2_base = "wav2vec2", hubert_base = "hubert", wavlm_base = "wavlm";
 
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> wav2vec2() {
-    static constexpr std::array<Architecture, 2> kinds{{
-        {"wav2vec2", [](Draft &draft) { Wav2Vec2(draft, wav2vec2_base).build(); }, {}, wav2vec2_base, older},
-        {"hubert", [](Draft &draft) { Wav2Vec2(draft, hubert_base).build(); }, {}, hubert_base, older},
+    static constexpr std::array<Architecture, 3> kinds{{
+        {"wav2vec2", [](Draft &draft) { Wav2Vec2(draft, wav2vec2_base, false).build(); }, {}, wav2vec2_base, older},
+        {"hubert", [](Draft &draft) { Wav2Vec2(draft, hubert_base, false).build(); }, {}, hubert_base, older},
+        {"wavlm", [](Draft &draft) { Wav2Vec2(draft, wavlm_base, true).build(); }, {}, wavlm_base, older},
     }};
     return kinds;
 }

@@ -109,6 +109,13 @@ TEST_CASE("ctc: fewer beams look at fewer texts, and one label may follow itself
     REQUIRE(spelled(model, twice.runs) == "AA");
     CHECK((twice.runs[0].end == 1 && twice.runs[1].begin == 2 && twice.runs[1].end == 3));
 
+    // Without a blank in between, the path would be likelier, but not one of this text.
+    std::vector<float> close(4 * model.labels.size(), -20.0F);
+    for (size_t f = 0; f < 4; ++f) close[f * 6] = f % 3 == 0 ? 5.0F : 0.02F, close[f * 6 + 1] = 0;
+    const Spelled apart = likeliest_text(model, log_probabilities_of(close, model.labels.size()), 8);
+    REQUIRE(spelled(model, apart.runs) == "AA");
+    CHECK(apart.runs[1].begin > apart.runs[0].end);
+
     scores[1] = std::numeric_limits<float>::quiet_NaN();
     CHECK_THROWS_AS(log_probabilities_of(scores, model.labels.size()), NoAnswer);
 }
