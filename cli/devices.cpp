@@ -61,7 +61,9 @@ int show_devices(const GlobalOptions &global, Output &output) {
     output.print(list_as_text(devices, output));
     if (const std::string reason = runtime.no_vulkan(); !reason.empty()) output.note("no Vulkan device: " + reason);
     if (!left_out.empty())
-        output.note("kernels that this build's shader compiler could not compile: " + joined(left_out));
+        output.note("kernels that this build's shader compiler could not compile: " + joined(left_out) +
+                    "; others run in their place, slower on GPUs with cooperative matrices (tensor cores). A newer "
+                    "glslang compiles them: that of Debian 13 or Ubuntu 24.04");
     return 0;
 }
 
