@@ -192,7 +192,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
         GraphRun run = image_inputs(model, read_images(options.texts));
         how.graph = run.graph, how.inputs = std::move(run.inputs);
     } else if (!options.texts.empty()) {
-        how.texts = texts_of(options.texts, model);
+        how.texts = options.texts;
     }
     how.against = options.against;
     const SessionOptions session = session_options(options.session, runtime, device);

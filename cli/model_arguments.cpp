@@ -5,13 +5,11 @@
 
 #include <lamina/npy.hpp>
 #include <lamina/plugins.hpp>
-#include <lamina/texts.hpp>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <functional>
-#include <sstream>
 
 namespace lamina::cli {
 namespace {
@@ -166,22 +164,6 @@ std::string graph_name(const std::string &given, const ModelContents &model) {
         throw Error(ErrorCode::usage, "--graph: " + model.name + " has no graph '" + given + "'; it has " +
                                           joined(names) + did_you_mean(given, names));
     return given;
-}
-
-std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const Model &model) {
-    const std::optional<TextGeneration> generation = inspect(model).generation;
-    if (!generation || generation->encode.empty() || generation->audio ||
-        generation->source.split != TextFormat::Split::characters)
-        return arguments;
-    if (!tokenize(model, {" "}).refused) return arguments; // a blank is one of its characters
-    std::vector<std::string> out;
-    for (const std::string &argument : arguments) {
-        std::istringstream words(argument);
-        const size_t before = out.size();
-        for (std::string word; words >> word;) out.push_back(word);
-        if (out.size() == before) out.emplace_back(); // an empty text, as an empty line is
-    }
-    return out;
 }
 
 } // namespace lamina::cli

@@ -54,8 +54,4 @@ void refuse_media(const std::vector<std::string> &texts);
 // --graph, or the only graph of the model. Throws Error(usage).
 [[nodiscard]] std::string graph_name(const std::string &given, const ModelContents &model);
 
-// Arguments of the command line as texts: of a model that reads a source by characters, none of which is a blank, each
-// word between blanks is a text of its own, and an argument without words an empty one.
-[[nodiscard]] std::vector<std::string> texts_of(const std::vector<std::string> &arguments, const Model &model);
-
 } // namespace lamina::cli

@@ -146,7 +146,7 @@ void tap_texts(const RunOptions &options, const Model &model, Session session, O
     std::vector<Destination> destinations = taps.destinations(names);
     refuse_shared_files(destinations);
 
-    const TensorMap tensors = taps.of_texts(session, texts_of(options.texts, model));
+    const TensorMap tensors = taps.of_texts(session, options.texts);
     std::erase_if(destinations, [&](const Destination &d) { return !tensors.contains(d.tensor); }); // other graphs
     const Assignments written = write(destinations, tensors, output);
     if (output.json())
@@ -366,7 +366,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         return 0;
     }
     if (options.texts.empty()) return texts.lines(lines);
-    return texts.words(texts_of(options.texts, model));
+    return texts.words(options.texts);
 }
 
 } // namespace
