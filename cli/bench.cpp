@@ -224,6 +224,7 @@ Command add_bench(const Arguments &lamina, const GlobalOptions &global) {
         .shows_default();
     add_load_options(app, options->load);
     add_draft_option(app, options->models.draft);
+    add_cache_option(app, options->session);
     add_session_options(app, options->session);
     app.option("--compare-device", options->beside, "ID", "also measure on this device").not_empty();
     add_format_option(app, options->format);

@@ -225,6 +225,7 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
         .not_empty();
     add_load_options(app, options->load);
     add_draft_option(app, options->draft);
+    add_cache_option(app, options->session);
     add_session_options(app, options->session);
     app.choice("--truncation", options->truncation, {"auto", "disabled"},
                "what becomes of a conversation that is too long: auto leaves out its oldest turns, disabled ends it")

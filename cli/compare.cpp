@@ -171,7 +171,7 @@ std::string repeated(const Comparison &comparison, size_t times) {
            " times, with the same bits: " + odds_of_missing(times) + "\n";
 }
 
-int compare(const CompareCommandOptions &options, const GlobalOptions &global, Output &output) {
+int compare(const CompareCommandOptions &options, const Arguments &app, const GlobalOptions &global, Output &output) {
     if (!options.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input cannot be used together: give words or tensors");
     if (options.inputs.empty() && !options.graph.empty())
@@ -179,6 +179,7 @@ int compare(const CompareCommandOptions &options, const GlobalOptions &global, O
     check_output_file(options.svg, "--svg", ".svg");
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model, load_options(options.load));
+    refuse_cache(app, inspect(model));
     const Device device = runtime.device(global.device);
     note_device(device, output);
     if (!options.with.empty()) return compare_with(options, runtime, model, device, output);
@@ -249,6 +250,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
                "keep what --with transformers computed, a safetensors file, to compare with it elsewhere")
         .not_empty();
     add_load_options(app, options->load);
+    add_cache_option(app, options->session);
     add_session_options(app, options->session);
     app.option("--svg", options->svg, "FILE", "draw layers and errors as a heat map").not_empty();
     app.option(
@@ -261,7 +263,7 @@ Command add_compare(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--replay", options->replay, "DIR",
                "save the first wrong layer in this folder, for 'lamina check --replay'")
         .not_empty();
-    return {app, [options, &global](Output &output) { return compare(*options, global, output); }};
+    return {app, [options, app, &global](Output &output) { return compare(*options, app, global, output); }};
 }
 
 } // namespace lamina::cli

@@ -77,6 +77,10 @@ void check_answer_options(const Arguments &app, const GenerateOptions &generate)
             refuse_given(app, {name}, "needs --temperature: without it nothing is sampled");
     }
     if (generate.temperature == 0) refuse_given(app, {"--seed"}, "needs --temperature: without it nothing is sampled");
+    if (generate.dry_multiplier == 0)
+        refuse_given(app, {"--dry-base", "--dry-allowed-length"}, "needs --dry-multiplier");
+    if (generate.xtc_probability == 0) refuse_given(app, {"--xtc-threshold"}, "needs --xtc-probability");
+    if (generate.mirostat == 0) refuse_given(app, {"--mirostat-tau", "--mirostat-eta"}, "needs --mirostat 2");
 }
 
 std::string option_name(const SamplingOption &option) {

@@ -332,7 +332,8 @@ struct InspectOptions {
 std::vector<Session::Part> parts_of(const InspectOptions &options, const Arguments &app, const GlobalOptions &global,
                                     const Runtime &runtime) {
     if (!app.is_given("--device")) {
-        refuse_given(app, {"--split", "--max-memory", "--cache"}, "is about several devices: name them with --device");
+        refuse_given(app, {"--split", "--max-memory", "--cache"},
+                     "is about what each of several devices would hold: name them with --device");
         return {};
     }
     const Device device = runtime.device(global.device);

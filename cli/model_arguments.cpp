@@ -109,8 +109,12 @@ void add_split_options(const Arguments &app, SessionArguments &session) {
         .separated_by(',');
 }
 
-void add_session_options(const Arguments &app, SessionArguments &session, const std::vector<std::string> &caches) {
-    add_cache_option(app, session, caches);
+void refuse_cache(const Arguments &app, const ModelContents &model) {
+    if (!model.generation && (model.reading || model.images || model.speech))
+        refuse_given(app, {"--cache"}, "is about generating text, which this model does not do");
+}
+
+void add_session_options(const Arguments &app, SessionArguments &session) {
     app.choice(
            "--precision", session.precision, {precision_names.begin(), precision_names.end()},
            "how exactly products represent activations: as floats, in 16 bits or in 8; fewer bits are faster where a "

@@ -34,12 +34,14 @@ struct SessionArguments {
     std::vector<std::string> max_memory;
     bool no_fusion = false;
 };
-// Each adds some of these options.
+// Throws Error(usage) for --cache of a model that keeps nothing of earlier tokens: one that gives vectors or classes,
+// or scores audio.
+void refuse_cache(const Arguments &app, const ModelContents &model);
+// Each adds some of these options; the last one all but --cache.
 void add_cache_option(const Arguments &app, SessionArguments &session,
                       const std::vector<std::string> &caches = {"f32", "f16", "q8_0"});
 void add_split_options(const Arguments &app, SessionArguments &session);
-void add_session_options(const Arguments &app, SessionArguments &session,
-                         const std::vector<std::string> &caches = {"f32", "f16", "q8_0"});
+void add_session_options(const Arguments &app, SessionArguments &session);
 // Throws Error(usage) as variants() does.
 [[nodiscard]] SessionOptions session_options(const SessionArguments &session, const Runtime &runtime,
                                              const Device &device);

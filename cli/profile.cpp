@@ -169,6 +169,7 @@ Command add_profile(const Arguments &lamina, const GlobalOptions &global) {
                "what each line shows: a type of layer, a layer or a dispatch")
         .shows_default();
     app.option("--trace", options->trace, "FILE", "write every dispatch as a Chrome trace, for Perfetto").not_empty();
+    add_cache_option(app, options->session);
     add_session_options(app, options->session);
     add_format_option(app, options->format);
     return {app, [options, app, &global](Output &output) { return profile(*options, app, global, output); }};

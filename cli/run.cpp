@@ -230,9 +230,8 @@ int run_images(const RunOptions &options, const Model &model, Session session, L
 
 // ---- Audio ----
 
-const std::vector<std::pair<std::string, Timestamps>> timestamps_named{{"segments", Timestamps::segments},
-                                                                        {"words", Timestamps::words},
-                                                                        {"characters", Timestamps::characters}};
+const std::vector<std::pair<std::string, Timestamps>> timestamps_named{
+    {"segments", Timestamps::segments}, {"words", Timestamps::words}, {"characters", Timestamps::characters}};
 
 int run_audio(const RunOptions &options, GenerateOptions generate, const AudioFormat &audio, Session session,
               LineReader lines, Output &output) {
@@ -253,10 +252,11 @@ int run_audio(const RunOptions &options, GenerateOptions generate, const AudioFo
 // ---- The command ----
 
 std::vector<std::string> generate_options() {
-    std::vector<std::string> out{"--timestamps", "--subtitles", "--image",         "--batch",          "--beams", "--hypotheses", "--likeliest",
-                                 "--prompt-scores", "--length-penalty", "--seed",  "--max-length", "--min-length",
-                                 "--ignore-end",    "--stop",           "--cache", "--language",   "--task",
-                                 "--json-schema",   "--grammar",        "--regex", "--draft"};
+    std::vector<std::string> out{"--timestamps", "--subtitles",  "--image",         "--batch",          "--beams",
+                                 "--hypotheses", "--likeliest",  "--prompt-scores", "--length-penalty", "--seed",
+                                 "--max-length", "--min-length", "--ignore-end",    "--stop",           "--cache",
+                                 "--language",   "--task",       "--json-schema",   "--grammar",        "--regex",
+                                 "--draft"};
     for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
     return out;
 }
@@ -349,6 +349,10 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     if (!options.task.empty()) generate.choices["task"] = options.task;
     const std::optional<TextGeneration> generation = inspect(model).generation;
     if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
+    if (generate.beams == 1 && !output.json())
+        refuse_given(app, {"--length-penalty"}, "ranks several hypotheses: it needs --beams or --json");
+    if (generation && !generation->encode.empty())
+        refuse_given(app, {"--guess-ahead"}, "needs a model that continues texts, which this one does not");
     if (const std::optional<AudioFormat> audio = contents.audio()) {
         refuse_given(app,
                      {"--hypotheses", "--likeliest", "--prompt-scores", "--stop", "--json-schema", "--grammar",
@@ -405,6 +409,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
     add_load_options(app, options->load);
     add_draft_option(app, options->draft);
+    add_cache_option(app, options->session);
     add_session_options(app, options->session);
     app.option("--language", options->language, "NAME", "language of the speech, such as en; default: detected")
         .not_empty();

@@ -325,7 +325,8 @@ Command add_serve(const Arguments &lamina, const GlobalOptions &global) {
     add_mmproj_option(app, arguments->load.mmproj);
     add_draft_option(app, arguments->draft);
     arguments->session.cache = "auto";
-    add_session_options(app, arguments->session, {"auto", "f32", "f16", "q8_0"});
+    add_cache_option(app, arguments->session, {"auto", "f32", "f16", "q8_0"});
+    add_session_options(app, arguments->session);
     return {app, [arguments, &global](Output &output) { return serve(*arguments, global, output); }};
 }
 

@@ -214,6 +214,7 @@ void check_workload_usage(const Arguments &app, const WorkloadOptions &options, 
     if (!options.texts.empty())
         refuse_given(app, {"--prompt-tokens", "--batch"}, "is about a text that Lamina makes up, and a text is given");
     const ModelContents contents = inspect(model);
+    refuse_cache(app, contents);
     if (!contents.generation || contents.audio())
         refuse_given(app, {"--tokens"}, "is about answers to texts, which this model does not give");
 }

@@ -1,6 +1,7 @@
 // The form of what is measured. Times depend on the machine, so no test looks at their values.
 #include "absent_driver.hpp"
 #include "catch.hpp"
+#include "places.hpp"
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
@@ -34,6 +35,21 @@ bool is_near(const json &value, double expected) {
 }
 
 } // namespace
+
+TEST_CASE("bench, compare, profile and run refuse --cache where a model keeps nothing of earlier tokens") {
+    const std::string encoder = LAMINA_SOURCE_DIR "/tests/architectures/sentences/older";
+    for (const std::vector<std::string> &command : {std::vector<std::string>{"bench", encoder},
+                                                    {"compare", encoder, "a fox"},
+                                                    {"profile", encoder},
+                                                    {"run", encoder, "a fox"}}) {
+        std::vector<std::string> words = command;
+        words.insert(words.end(), {"--cache", "f16", "--device", "cpu"});
+        const Finished f = run_lamina(words);
+        INFO(command.front() << ": " << f.err);
+        CHECK(f.status == 2);
+        CHECK_THAT(f.err, matchers::contains("--cache is about generating text, which this model does not do"));
+    }
+}
 
 TEST_CASE("bench: a layer is measured for every case of a list, with its cost and the share of the limit") {
     const json results = bench({"linear", "--case", "T=2,3 K=64 N=32", "--seconds", "0"});
