@@ -203,6 +203,14 @@ bool Arguments::chosen() const { return command_->parsed(); }
 
 bool Arguments::is_given(const std::string &option) const { return find(*command_, option).count() != 0; }
 
+std::string Arguments::in_words_of_options(const std::string &message) const {
+    const size_t end = std::min(message.find(':'), message.size());
+    std::string name = "--" + message.substr(0, end);
+    std::ranges::replace(name, '_', '-');
+    const CLI::Option *option = command_->get_option_no_throw(name);
+    return option != nullptr && option->count() != 0 ? name + message.substr(end) : message;
+}
+
 void refuse_given(const Arguments &command, const std::vector<std::string> &options, const std::string &why) {
     for (const std::string &name : options)
         if (command.is_given(name)) throw Error(ErrorCode::usage, name + " " + why);

@@ -86,6 +86,9 @@ class Arguments {
 
     // Whether an option (the command's own or a global one) is on the command line.
     [[nodiscard]] bool is_given(const std::string &option) const;
+    // A message of the library, which calls settings as C++ does ("min_length: ..."), with the option's name in its
+    // place if it is on the command line ("--min-length: ...").
+    [[nodiscard]] std::string in_words_of_options(const std::string &message) const;
 
   private:
     CLI::App *command_;

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 namespace lamina::cli {
 namespace {
@@ -64,17 +65,17 @@ int AudioRun::lines(LineReader lines) {
 void AudioRun::stream(const std::string &file) {
     const Audio audio = read_audio(file, {.rate = format_.rate, .working = stop_if_interrupted});
     Pace pace;
-    output_.print(file + "\t");
+    std::string before = file + "\t"; // as of texts
     options_.stream = [&](size_t, std::string_view piece) {
         pace.token();
-        output_.print(piece);
+        output_.print(std::exchange(before, "") + std::string(piece));
         stop_if_interrupted();
     };
     options_.progress = [](size_t, size_t) { stop_if_interrupted(); };
     size_t tokens = 0;
     for (const Transcript::Part &part : transcribe(session_, {audio}, options_).front().parts)
         tokens += part.hypothesis.tokens.size();
-    output_.print("\n");
+    output_.print(before + "\n");
     output_.note(pace.summary(tokens));
 }
 

@@ -66,7 +66,11 @@ int run(int argc, char **argv) {
     for (const char *idle : {"devices", "plugins", "plot pe", "new-plugin", "new-app", "init", "convert", "tokenize"})
         if (name == idle) refuse_given(lamina, {"--device"}, "cannot be used with " + name + ", which uses no device");
     Output output(global.json, global.quiet);
-    return command->run(output);
+    try {
+        return command->run(output);
+    } catch (const Error &error) {
+        throw Error(error.code(), command->arguments.in_words_of_options(error.what()));
+    }
 }
 
 int run_and_report(int argc, char **argv) {

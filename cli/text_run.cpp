@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <utility>
 
 namespace lamina::cli {
 namespace {
@@ -177,14 +178,14 @@ void TextRun::prompt(const std::string &text, const std::vector<Image> &images) 
 
 void TextRun::stream(const std::string &text, const std::function<std::vector<Hypothesis>()> &generate) {
     Pace pace;
-    output_.print(text);
+    std::string before = text; // printed with the first token: an error before that is not in the middle of a line
     options_.stream = [&](size_t, std::string_view piece) {
         pace.token();
-        output_.print(piece);
+        output_.print(std::exchange(before, "") + std::string(piece));
         stop_if_interrupted();
     };
     const std::vector<Hypothesis> answers = generate();
-    output_.print("\n");
+    output_.print(before + "\n");
     output_.note(pace.summary(answers.empty() ? 0 : answers.front().tokens.size()));
 }
 

@@ -70,7 +70,7 @@ std::vector<Ids> start_of(const model::Model &model, const GenerateOptions &opti
         if (choice == model.tokens.choices.end())
             throw Error(ErrorCode::usage, name + ": " + model.folder.string() + " has no such setting" +
                                               (model.tokens.choices.empty()
-                                                   ? ""
+                                                   ? "; leave it out"
                                                    : "; its settings are " + joined(names_of(model.tokens.choices))));
         const auto &[place, ids] = choice->second;
         const auto id = ids.find(wanted);

@@ -70,6 +70,15 @@ TEST_CASE("run transcribes audio files: one, several, named on stdin, as JSON") 
     CHECK(json[1]["parts"][0]["tokens"].size() == 5);
 }
 
+TEST_CASE("run prints nothing of an audio file that it cannot transcribe as it is told") {
+    const TemporaryFolder folder;
+    const std::string model = whisper_model(folder), file = folder.write("a.wav", wav({}, tone(3000, 1))).string();
+    const Finished f = run_lamina({"run", model, file, "--device", "cpu", "--task", "sing"});
+    CHECK(f.status == 2);
+    CHECK(f.out.empty());
+    CHECK_THAT(f.err, matchers::contains("error: --task: 'sing' is not supported by the model"));
+}
+
 TEST_CASE("run shows when something was said: as lines, JSON and subtitles") {
     const TemporaryFolder folder;
     const std::string model = whisper_model(folder);

@@ -31,6 +31,21 @@ TEST_CASE("a language model continues prompts from arguments and from stdin alik
     CHECK(lines.out == arguments.out);
 }
 
+TEST_CASE("a language model prints nothing of a prompt that it cannot continue as it is told") {
+    const TemporaryFolder folder;
+    const std::string model = language_model(folder);
+    const auto refused = [&](std::vector<std::string> options) {
+        options.insert(options.begin(), {"run", model, "the cat", "--device", "cpu"});
+        const Finished f = run_lamina(options);
+        CHECK(f.status == 2);
+        CHECK(f.out.empty());
+        return f.err;
+    };
+    CHECK_THAT(refused({"--language", "en"}), matchers::contains("error: --language: "));
+    CHECK_THAT(refused({"--language", "en"}), matchers::contains("has no such setting; leave it out"));
+    CHECK_THAT(refused({"--min-length", "5", "--max-length", "3"}), matchers::contains("error: --min-length: "));
+}
+
 TEST_CASE("bench --perplexity prints how well a language model foresees a text, with any precision") {
     const TemporaryFolder folder;
     const std::string model = language_model(folder);
