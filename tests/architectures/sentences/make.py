@@ -100,11 +100,11 @@ passing = """{% for message in messages %}<|im_start|>{{ message.role }}
 {% endif %}"""
 
 
-def decoder(model_class, config, template, length):
+def decoder(model_class, config, template, length, tokenizer="qwen2", tokenizer_class=transformers.Qwen2Tokenizer):
     torch.manual_seed(5)
     folder = here / "transformer"
     shutil.rmtree(folder, ignore_errors=True)
-    tokenizer = transformers.Qwen2Tokenizer.from_pretrained(here.parent / "tokenizers" / "qwen2")
+    tokenizer = tokenizer_class.from_pretrained(here.parent / "tokenizers" / tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"], "pad_token": "<|endoftext|>"})
     tokenizer.model_max_length, tokenizer.chat_template = length, template
     tokenizer.save_pretrained(folder)
@@ -126,7 +126,8 @@ def add_asked(scores):
         folder, transformer_task=task, processing_kwargs={"chat_template": {"add_generation_prompt": True}}), LogitScore(7)],
         activation_fn=torch.nn.Identity()))
     one_label = lambda **more: transformers.Qwen3Config(num_labels=1, **more)
-    folder = decoder(transformers.Qwen3ForSequenceClassification, one_label, passing, 128)
+    folder = decoder(transformers.Qwen3ForSequenceClassification, one_label, passing, 128, "bert",
+                     transformers.BertTokenizer)  # which puts special tokens around other texts
     save("ranker_told", CrossEncoder(modules=[models.Transformer(folder, transformer_task="sequence-classification")]))
     for name in ("asked", "asked:", "asked_one", "ranker_told"):
         model = CrossEncoder(str(here / name.removesuffix(":")), device="cpu")
