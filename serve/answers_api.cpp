@@ -6,8 +6,8 @@
 #include "openai_scores.hpp"
 #include "response_request.hpp"
 #include "route.hpp"
-#include "telling.hpp"
 #include "tokens.hpp"
+#include "writing.hpp"
 
 #include <lamina/texts.hpp>
 
@@ -44,84 +44,6 @@ std::string random_id() {
 }
 
 std::string id_of_call() { return random_id().substr(0, 9); }
-
-// The answers of one request. Those that nobody waits for any more are not written to their end.
-struct Api::Writing {
-    Writing() = default;
-    Writing(const Writing &) = delete;
-    Writing &operator=(const Writing &) = delete;
-    ~Writing() {
-        for (const auto &each : answers) each->leave();
-    }
-
-    AnswerHead head;
-    size_t prompt_tokens = 0, choices = 1; // choices: answers to each prompt, which counts once
-    size_t told = 1;                       // of them, the best if not all
-    bool usage = false;                    // as the last event
-    std::vector<Echo> echoes;              // of all prompts, or none
-    std::map<std::string, std::string> headers;
-    std::shared_ptr<void> memory; // also of its answers
-    std::vector<std::shared_ptr<Answer>> answers;
-    const Engine *engine = nullptr;                      // that writes them
-    mutable std::vector<std::optional<size_t>> thoughts; // of the answers, in tokens, as far as they have been counted
-    std::optional<ToolFormat> tools;                     // if answers may call some
-    bool thinks = false;                                 // answers begin within a thought
-    std::shared_ptr<const void> images;
-    AnswerForm form;
-
-    // What takes an answer of a chat apart.
-    [[nodiscard]] std::optional<AnswerParts> parts() const {
-        return form.chat ? std::optional<AnswerParts>({tools, thinks}) : std::nullopt;
-    }
-    // Of the prompt of a choice; null if it is not told.
-    [[nodiscard]] const Echo *echo(size_t choice) const { return echoes.empty() ? nullptr : &echoes[choice / told]; }
-    // The answers that are told: to each prompt, those of the likeliest tokens.
-    [[nodiscard]] std::vector<const Answer *> best() const {
-        std::vector<const Answer *> out;
-        for (auto begin = answers.begin(); begin != answers.end(); begin += static_cast<std::ptrdiff_t>(choices)) {
-            std::vector<const Answer *> all;
-            for (size_t i = 0; i < choices; ++i) all.push_back(begin[static_cast<std::ptrdiff_t>(i)].get());
-            if (told < choices)
-                std::ranges::stable_sort(all, std::greater<>(), [](const Answer *a) { return a->hypothesis.score; });
-            out.insert(out.end(), all.begin(), all.begin() + static_cast<std::ptrdiff_t>(told));
-        }
-        return out;
-    }
-
-    // The tokens of what an answer that has ended thought.
-    [[nodiscard]] size_t thought(size_t answer) const {
-        if (!form.chat) return 0;
-        thoughts.resize(answers.size());
-        if (!thoughts[answer]) {
-            const std::string text = choice_of(parts(), *answers[answer], nullptr).thought;
-            thoughts[answer] = text.empty() ? 0 : tokens_of(text, answers[answer]->hypothesis, engine->tokens(true));
-        }
-        return *thoughts[answer];
-    }
-
-    // Since the request, until any of the answers began.
-    [[nodiscard]] std::optional<std::chrono::duration<double>> first_token() const {
-        std::optional<std::chrono::duration<double>> out;
-        for (const auto &each : answers)
-            if (const auto time = each->began(); time && (!out || *time - each->asked < *out))
-                out = *time - each->asked;
-        return out;
-    }
-    // Of the answers that have ended.
-    [[nodiscard]] Usage used() const {
-        Usage out{.prompt = prompt_tokens};
-        for (size_t i = 0; i < answers.size(); ++i) {
-            if (!answers[i]->ended()) continue; // its engine writes it
-            if (echoes.empty() || !echoes.front().alone) out.answer += answers[i]->hypothesis.tokens.size();
-            out.thought += thought(i);
-            out.guessed += answers[i]->hypothesis.guessed;
-            out.accepted += answers[i]->hypothesis.accepted;
-            if (i % choices == 0) out.reused += answers[i]->hypothesis.reused;
-        }
-        out.reused = std::min(out.reused, out.prompt);
-        return out;
-    }
-};
 
 struct Api::Prompts {
     std::vector<std::vector<int32_t>> ids; // of the tokens of each

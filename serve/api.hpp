@@ -29,6 +29,7 @@ namespace lamina::serve {
 
 struct AnswerRequest;
 struct EmbeddingRequest;
+struct Writing;
 
 struct ApiOptions {
     std::vector<std::string> keys;       // any of them opens the door; none: it is open
@@ -141,7 +142,6 @@ class Api {
     [[nodiscard]] Response tei_predict(const Call &call);
 
     // ---- In answers_api.cpp ----
-    struct Writing;
     [[nodiscard]] Response completions(const Call &call);
     [[nodiscard]] Response chat_completions(const Call &call);
     [[nodiscard]] Response responses(const Call &call);

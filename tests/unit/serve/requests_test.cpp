@@ -49,7 +49,7 @@ TEST_CASE("a completion has all fields that change numbers, and ignores those th
     const AnswerRequest r = completion_request(
         R"({"model": "m", "prompt": ["a", "b"], "max_tokens": 5, "temperature": 0.5, "top_p": 0.9, "n": 2, "stop": "x",
             "seed": 3, "stream": true, "stream_options": {"include_usage": true}, "user": "someone", "logprobs": null,
-            "frequency_penalty": 0, "logit_bias": {}, "echo": false, "best_of": 1})");
+            "frequency_penalty": 0, "logit_bias": {}, "echo": false, "best_of": 2})");
     CHECK(r.model == "m");
     CHECK(r.prompts == std::vector<std::string>{"a", "b"});
     CHECK(r.max_length == 5);
@@ -91,14 +91,41 @@ TEST_CASE("a field that is wrong, unknown or not supported is named") {
     CHECK_THAT(completion_refusal(R"(, "logit_bias": {"a": 2})"), contains("/logit_bias/a: expected a token's id"));
     CHECK_THAT(completion_refusal(R"(, "logit_bias": {"1": 200})"),
                contains("/logit_bias/1: expected a number from -100"));
-    CHECK_THAT(completion_refusal(R"(, "echo": true)"),
-               contains("/echo: not supported: expected no such field, or false"));
+    CHECK_THAT(completion_refusal(R"(, "suffix": "x")"),
+               contains(R"(/suffix: not supported: expected no such field, or "")"));
+    CHECK_THAT(completion_refusal(R"(, "n": 3, "best_of": 2)"),
+               contains(R"(/best_of: expected at least as many as "n", found 2)"));
+    CHECK_THAT(completion_refusal(R"(, "mirostat": 1)"), contains("/mirostat: expected 0 or 2, found 1"));
+    CHECK_THAT(completion_refusal(R"(, "lora": [{"id": 0, "scale": 1}, {"id": 0, "scale": 2}])"),
+               contains("/lora: expected each adapter once, found 0 twice"));
     CHECK_THAT(message_of([] { (void)completion_request("{"); }), contains("request: not JSON"));
     CHECK_THAT(message_of([] { (void)completion_request("[]"); }), contains("request: expected an object"));
     CHECK_THAT(message_of([] { (void)completion_request(R"({"prompt": "a"})"); }), contains("'model' is missing"));
     CHECK_THAT(message_of([] { (void)completion_request(R"({"model": "m", "prompt": ["w1", 2]})"); }),
                contains("/prompt/1: expected a text, found 2"));
     CHECK_THAT(message_of([] { (void)completion_request(R"({"model": "m", "prompt": []})"); }), contains("/prompt"));
+}
+
+TEST_CASE("a completion of no tokens is its prompt alone") {
+    const AnswerRequest r =
+        completion_request(R"({"model": "m", "prompt": "a", "max_tokens": 0, "echo": true, "logprobs": 1})");
+    CHECK((r.echo && r.echo_alone && r.max_length == 1));
+    const GenerateOptions o = options_of(r, {}, 0);
+    CHECK((o.prompt_scores && o.likeliest == 1 && o.max_length == 1));
+    CHECK(!options_of(completion_request(R"({"model": "m", "prompt": "a", "echo": true})"), {}, 0).prompt_scores);
+}
+
+TEST_CASE("of several answers those of the likeliest tokens are told, whatever the model's own penalty is") {
+    const auto penalty = [](const std::string &more) {
+        return options_of(completion_request(R"({"model": "m", "prompt": "a", "temperature": 1)" + more + "}"), {}, 0)
+            .length_penalty;
+    };
+    CHECK(penalty(R"(, "best_of": 3)") == 1);
+    CHECK(!penalty(R"(, "best_of": 2, "n": 2)"));
+    CHECK_THAT(message_of([] {
+                   (void)options_of(completion_request(R"({"model": "m", "prompt": "a", "best_of": 3})"), {}, 0);
+               }),
+               contains("/best_of: has no effect without a temperature"));
 }
 
 TEST_CASE("a field without effect is refused, because a client expects one") {
