@@ -79,7 +79,9 @@ fs::path model_path(const fs::path &given) {
 }
 
 fs::path last_name_of(const fs::path &path) {
-    const fs::path last = path.has_filename() ? path : path.parent_path();
+    fs::path last = path.has_filename() ? path : path.parent_path();
+    if (last.filename() == "." || last.filename() == "..")
+        last = (fs::absolute(last) / "").lexically_normal().parent_path();
     const std::string repository = last.parent_path().parent_path().filename().string();
     if (last.parent_path().filename() != "snapshots" || !repository.starts_with("models--")) return last.filename();
     return repository.substr(repository.rfind("--") + 2);

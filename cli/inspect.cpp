@@ -61,8 +61,8 @@ std::vector<const NamedGraph *> graphs_in_order(const ModelContents &model) {
 // ---- As text ----
 
 std::string head(const ModelContents &model, const Output &output) {
-    std::string out =
-        output.styled(model.name, Style::bold) + (model.summary.empty() ? "" : ": " + model.summary) + "\n";
+    std::string out = output.styled(visible(model.name), Style::bold) +
+                      (model.summary.empty() ? "" : visible(": " + model.summary)) + "\n";
     return out + grouped(parameters(model)) + " parameters in " + std::to_string(model.weights.size()) + " weights, " +
            binary_size(weight_bytes(model)) + "\n";
 }
@@ -132,17 +132,17 @@ std::string generation_as_text(const ModelContents &model, const Output &output)
     const std::string source = g.audio ? "reads  " + audio_as_text(*g.audio) : "reads  " + format_as_text(g.source);
     std::string out = "\n" + output.styled("generation", Style::bold) + "\n  " + source + "\n  writes " +
                       format_as_text(g.target) + "\n  ";
-    if (!g.start.empty()) out += "from " + joined(g.start) + " ";
-    if (!g.end.empty()) out += "to " + joined(g.end) + ", ";
+    if (!g.start.empty()) out += "from " + visible(joined(g.start)) + " ";
+    if (!g.end.empty()) out += "to " + visible(joined(g.end)) + ", ";
     out += "at most " + std::to_string(g.max_length) + " tokens\n";
     if (g.images) {
         const bool any = g.images->width == 0;
         const std::string size =
             any ? "any size" : std::to_string(g.images->width) + " x " + std::to_string(g.images->height) + " pixels";
-        out += "  sees images of " + size + " in place of " + g.images->mark + (any ? ", at most " : ", ") +
+        out += "  sees images of " + size + " in place of " + visible(g.images->mark) + (any ? ", at most " : ", ") +
                std::to_string(g.images->tokens) + " tokens each\n";
     }
-    for (const auto &[name, values] : g.choices) out += "  " + name + ": " + joined(values) + "\n";
+    for (const auto &[name, values] : g.choices) out += "  " + visible(name + ": " + joined(values)) + "\n";
     return out;
 }
 
@@ -168,10 +168,11 @@ std::string reading_as_text(const ModelContents &model, const Output &output) {
     std::string out = "\n" + output.styled("reading", Style::bold) + "\n  reads " + r.tokenizer + ", at most " +
                       std::to_string(r.longest) + " tokens\n  gives " + name_of(r.gives) + ": " + r.output +
                       (r.sparse ? ", a weight for each token" : "");
-    out += (r.labels.empty() ? "" : " (" + joined(r.labels) + ")") + "\n";
-    if (!r.mask.empty()) out += "  mask  " + r.mask + "\n";
+    out += (r.labels.empty() ? "" : " (" + visible(joined(r.labels)) + ")") + "\n";
+    if (!r.mask.empty()) out += "  mask  " + visible(r.mask) + "\n";
     for (const auto &[name, text] : r.prompts)
-        out += "  prompt " + name + (name == r.default_prompt ? " (default): \"" : ": \"") + text + "\"\n";
+        out += "  prompt " + visible(name) + (name == r.default_prompt ? " (default): \"" : ": \"") + visible(text) +
+               "\"\n";
     return out;
 }
 
@@ -184,7 +185,7 @@ std::string images_as_text(const ModelContents &model, const Output &output) {
     const ImageReading &i = *model.images;
     return "\n" + output.styled("images", Style::bold) + "\n  sees  " + std::to_string(i.width) + " x " +
            std::to_string(i.height) + " pixels\n  gives " + name_of(i.gives) + ": " + i.output +
-           (i.labels.empty() ? "" : " (" + joined(i.labels) + ")") +
+           (i.labels.empty() ? "" : " (" + visible(joined(i.labels)) + ")") +
            (i.matches_texts ? "\n  compares images with texts" : "") + "\n";
 }
 

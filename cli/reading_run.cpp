@@ -52,7 +52,7 @@ void ReadingRun::pairs(const std::vector<TextPair> &pairs) {
 void ReadingRun::answers(const std::vector<TextPair> &pairs) {
     const auto found =
         answer(session_, pairs, {.best = answers_, .batch = options_.batch, .progress = options_.progress});
-    Table table({"QUESTION", "ANSWER", {"SCORE", Align::right}});
+    Table table({text_column("QUESTION"), "ANSWER", {"SCORE", Align::right}});
     for (size_t i = 0; i < pairs.size(); ++i) {
         Json list = Json::array();
         for (const Answer &each : found[i]) {
@@ -69,7 +69,7 @@ void ReadingRun::answers(const std::vector<TextPair> &pairs) {
 
 void ReadingRun::classes(const std::vector<TextPair> &pairs) {
     const auto found = classify_pairs(session_, pairs, options_);
-    Table table({"FIRST", "SECOND", "CLASSES"});
+    Table table({text_column("FIRST"), text_column("SECOND"), "CLASSES"});
     for (size_t i = 0; i < pairs.size(); ++i) {
         const auto &[first, second] = pairs[i];
         add(i, {{"text", first}, {"second", second}, {"labels", labels_as_json(found[i])}});
@@ -150,7 +150,7 @@ void ReadingRun::embeddings(const std::vector<std::string> &texts) {
 
 void ReadingRun::sparse_embeddings(const std::vector<std::string> &texts, const Tensor &vectors) {
     const std::vector<TokenText> tokens = token_texts(model_);
-    Table table({{"", Align::right}, "TEXT", "WORDS"});
+    Table table({{"", Align::right}, text_column("TEXT"), "WORDS"});
     for (size_t i = 0; i < texts.size(); ++i) {
         const std::vector<WordScore> words = words_of(row_of(vectors, i), tokens);
         Json list = Json::array();
@@ -165,7 +165,7 @@ void ReadingRun::sparse_embeddings(const std::vector<std::string> &texts, const 
 
 void ReadingRun::classes(const std::vector<std::string> &texts) {
     const auto found = classify(session_, texts, options_);
-    Table table({"TEXT", "CLASSES"});
+    Table table({text_column("TEXT"), "CLASSES"});
     for (size_t i = 0; i < texts.size(); ++i) {
         add(i, {{"text", texts[i]}, {"labels", labels_as_json(found[i])}});
         table.row({{texts[i], Style::bold}, labels_as_text(found[i], shown_labels)});
@@ -176,7 +176,7 @@ void ReadingRun::classes(const std::vector<std::string> &texts) {
 void ReadingRun::matches(const std::vector<std::string> &texts) {
     match_.truncate = options_.truncate, match_.progress = options_.progress;
     const auto found = match_texts(session_, texts, labels_, match_);
-    Table table({"TEXT", "LABELS"});
+    Table table({text_column("TEXT"), "LABELS"});
     for (size_t i = 0; i < texts.size(); ++i) {
         add(i, {{"text", texts[i]}, {"labels", labels_as_json(found[i])}});
         table.row({{texts[i], Style::bold}, labels_as_text(found[i], shown_labels)});
@@ -206,7 +206,7 @@ void ReadingRun::token_classes(const std::vector<std::string> &texts) {
 void ReadingRun::words(const std::vector<std::string> &texts) {
     const auto found =
         fill_masks(session_, texts, {.best = words_, .batch = options_.batch, .progress = options_.progress});
-    Table table({"TEXT", "CHARACTERS", "WORDS"});
+    Table table({text_column("TEXT"), "CHARACTERS", "WORDS"});
     for (size_t i = 0; i < texts.size(); ++i) {
         Json masks = Json::array();
         for (const MaskedWord &mask : found[i]) {

@@ -1,5 +1,7 @@
 #include "table.hpp"
 
+#include "base/utf8.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -12,10 +14,18 @@ size_t width_of(std::string_view text) { // in code points, so continuation byte
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+std::string cut(std::string text, size_t most) {
+    if (width_of(text) <= most) return text;
+    size_t at = 0;
+    for (size_t shown = 0; shown + 3 < most; ++shown) at += utf8_length(text, at);
+    return text.substr(0, at) + "...";
+}
+
 } // namespace
 
 void Table::row(std::vector<Cell> cells) {
     assert(cells.size() == columns_.size());
+    for (size_t c = 0; c < cells.size(); ++c) cells[c].text = cut(visible(cells[c].text), columns_[c].most);
     rows_.push_back(std::move(cells));
 }
 
@@ -42,6 +52,21 @@ std::string Table::str(const Output &output, std::string_view indent) const {
     };
     append([&](size_t c) { return Cell(columns_[c].head, Style::bold); });
     for (const auto &row : rows_) append([&](size_t c) { return row[c]; });
+    return out;
+}
+
+Column text_column(const std::string &title) {
+    Column out(title);
+    out.most = 60;
+    return out;
+}
+
+std::string visible(std::string_view text) {
+    std::string out;
+    for (size_t at = 0, next = 0; at < text.size(); at = next) {
+        next = at + std::max<size_t>(utf8_length(text, at), 1);
+        out += printable(text.substr(at, next - at));
+    }
     return out;
 }
 

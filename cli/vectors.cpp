@@ -35,7 +35,7 @@ std::span<const float> row_of(const Tensor &vectors, size_t i) {
 
 std::string vectors_as_text(const std::string &title, const std::vector<std::string> &names, const Tensor &vectors,
                             const Output &output) {
-    Table table({{"", Align::right}, title, "VECTOR"});
+    Table table({{"", Align::right}, text_column(title), "VECTOR"});
     for (size_t i = 0; i < names.size(); ++i) {
         const auto row = row_of(vectors, i);
         std::string numbers;

@@ -4,6 +4,8 @@
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <fstream>
 
 namespace fs = std::filesystem;
@@ -86,6 +88,25 @@ TEST_CASE("the tokenizer of a name of Hugging Face is found as its model is") {
     const Finished gguf = run_lamina({"tokenize", "tiny-org/llama-GGUF/q8.gguf", "The fox"}, cache);
     CHECK(gguf.status == 3);
     CHECK_THAT(gguf.err, contains("a GGUF file") && contains("expected a tokenizer.json"));
+}
+
+TEST_CASE("the folder in which the command runs has its name, whatever it is called there") {
+    CHECK_THAT(inspect(".", {.folder = (models / "bert").string()}).out, contains("bert: "));
+    CHECK_THAT(inspect("../bert/.", {.folder = (models / "gpt2").string()}).out, contains("bert: "));
+}
+
+TEST_CASE("control characters in a model's files do not reach the terminal") {
+    const TemporaryFolder folder;
+    const fs::path model = folder.path() / "model";
+    fs::copy(fs::path(LAMINA_SOURCE_DIR) / "tests" / "architectures" / "sentences" / "relations", model);
+    auto config = nlohmann::json::parse(bytes_of(model / "config.json"));
+    for (auto &label : config.at("id2label")) label = "\x1b[31m" + label.get<std::string>() + "\x07\n";
+    config.erase("label2id");
+    std::ofstream(model / "config.json") << config.dump();
+    const Finished f = inspect(model.string());
+    CHECK(f.status == 0);
+    CHECK_THAT(f.out, contains("\\x1b[31m") && contains("\\x07\\x0a"));
+    CHECK(f.out.find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("a folder goes before a name of Hugging Face") {

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include "places.hpp"
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
@@ -33,14 +34,36 @@ std::vector<std::string> encode(const TemporaryFolder &folder, const std::vector
 
 } // namespace
 
-TEST_CASE("run: words are answered one per line, in order, whatever the spaces between them") {
-    const Finished f = run_lamina({"run", g2p(), "vulkan transformer", "word", "--device", "cpu"});
+TEST_CASE("run: words are answered one per line, in order") {
+    const Finished f = run_lamina({"run", g2p(), "vulkan", "transformer", "word", "--device", "cpu"});
     REQUIRE(f.status == 0);
     const auto lines = lines_of(f.out);
     REQUIRE(lines.size() == 3);
     CHECK(lines[0] == vulkan_phones);
     CHECK_THAT(lines[1], matchers::contains("transformer\tT R AE0 N S F AO1 R M ER0"));
     CHECK_THAT(lines[2], matchers::contains("word\t"));
+}
+
+TEST_CASE("run: an argument is a text, as a line on stdin is, also with a blank in it") {
+    const Finished argument = run_lamina({"run", g2p(), "vulkan", "two words", "--device", "cpu"});
+    const Finished line = run_lamina({"run", g2p(), "--device", "cpu"}, {.input = "two words\n"});
+    for (const Finished &f : {argument, line}) {
+        CHECK(f.status == 3);
+        CHECK_THAT(f.err, matchers::contains("column 4: ' ' is not one of the 28 tokens"));
+    }
+    CHECK(run_lamina({"run", g2p(), "", "--device", "cpu"}).out == "\n");
+}
+
+TEST_CASE("run: control characters of a text stay in its cell of a table, and are left as they are in JSON") {
+    const std::string encoder = LAMINA_SOURCE_DIR "/tests/architectures/sentences/older", text = "a\nfox\x1b[31m\u00e4";
+    const Finished table = run_lamina({"run", encoder, text, "--device", "cpu"});
+    CHECK_THAT(table.out, matchers::contains("a\\x0afox\\x1b[31m\u00e4"));
+    CHECK(table.out.find('\x1b') == std::string::npos);
+    const Finished whole = run_lamina({"run", encoder, text, "--device", "cpu", "--json"});
+    CHECK(json::parse(whole.out).at(0).at("text") == text);
+    const std::string fox = "fox fox fox fox fox fox fox fox fox fox fox fox fox fox fox fox fox";
+    const Finished cut = run_lamina({"run", encoder, fox, "--truncate", "--device", "cpu"});
+    CHECK_THAT(cut.out, matchers::contains("\n1  " + fox.substr(0, 57) + "...  "));
 }
 
 TEST_CASE("run: the device and the reason for it are reported once on stderr, but not with --quiet") {
@@ -66,7 +89,7 @@ TEST_CASE("run: lines of stdin are answered in order; an empty line stays empty"
 
 TEST_CASE("run: an empty argument is an empty text, as an empty line is") {
     const std::vector<std::string> options{"--device", "cpu", "--temperature", "2", "--seed", "3"};
-    std::vector<std::string> words{"run", g2p(), "", "vulkan", "  ", "a"}, none{"run", g2p()};
+    std::vector<std::string> words{"run", g2p(), "", "vulkan", "", "a"}, none{"run", g2p()};
     for (std::vector<std::string> *arguments : {&words, &none})
         arguments->insert(arguments->end(), options.begin(), options.end());
     const Finished arguments = run_lamina(words), lines = run_lamina(none, {.input = "\nvulkan\n\na\n"});
@@ -146,7 +169,8 @@ TEST_CASE("run: keys and values may be cached in f16") {
 
 TEST_CASE("run: sampling is determined by the seed") {
     const auto sampled = [](const char *seed) {
-        return run_lamina({"run", g2p(), "vulkan transformer", "--device", "cpu", "--temperature", "2", "--seed", seed})
+        return run_lamina(
+                   {"run", g2p(), "vulkan", "transformer", "--device", "cpu", "--temperature", "2", "--seed", seed})
             .out;
     };
     CHECK(sampled("1") == sampled("1"));
@@ -167,6 +191,22 @@ TEST_CASE("run: an option that would change nothing is refused, by name") {
     CHECK_THAT(refusal({"--beams", "2", "--hypotheses", "2"}), matchers::contains("--hypotheses needs --json"));
     CHECK_THAT(refusal({"--json", "--hypotheses", "2"}), matchers::contains("at most as many as --beams, 1"));
     CHECK_THAT(refusal({"--temperature", "1", "--top-p", "0"}), matchers::contains("--top-p: expected"));
+    CHECK_THAT(refusal({"--dry-base", "2"}), matchers::contains("--dry-base needs --dry-multiplier"));
+    CHECK_THAT(refusal({"--dry-allowed-length", "3"}), matchers::contains("--dry-allowed-length needs --dry-m"));
+    CHECK_THAT(refusal({"--temperature", "1", "--xtc-threshold", "0.2"}),
+               matchers::contains("needs --xtc-probability"));
+    CHECK_THAT(refusal({"--temperature", "1", "--mirostat-tau", "2"}), matchers::contains("needs --mirostat 2"));
+    CHECK_THAT(refusal({"--length-penalty", "2"}), matchers::contains("--length-penalty ranks several hypotheses"));
+    CHECK_THAT(refusal({"--guess-ahead", "4"}), matchers::contains("--guess-ahead needs a model that continues texts"));
+}
+
+TEST_CASE("run: errors call settings as options do, once they are given as options") {
+    const auto error = [](std::vector<std::string> options) {
+        options.insert(options.begin(), {"run", g2p(), "vulkan", "--device", "cpu"});
+        return run_lamina(options).err;
+    };
+    CHECK_THAT(error({"--min-length", "5", "--max-length", "3"}), matchers::contains("error: --min-length: expected"));
+    CHECK_THAT(error({"--language", "en"}), matchers::contains("error: --language: "));
 }
 
 TEST_CASE("run: --variant selects how a layer is computed, and unknown variants are refused") {

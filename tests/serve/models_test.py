@@ -43,6 +43,25 @@ def gauge(server, text):
     return text in server.get("/metrics", Authorization="Bearer boss")[2].decode()
 
 
+class Paths(unittest.TestCase):
+    def test_are_no_words_of_messages_and_may_end_in_a_dot(self):
+        (here / "e").symlink_to(talker)
+        before = os.getcwd()
+        os.chdir(here)
+        try:
+            server = Server(lamina, ["english=e", "talker/."])
+        finally:
+            os.chdir(before)
+        with server:
+            server.paths = [] # "e" is a part of every answer
+            self.assertEqual([each["id"] for each in server.get("/v1/models")[2]["data"]], ["english", "talker"])
+            found = server.post("/v1/embeddings", {"model": "talker", "input": "w7"})[2]["error"]["message"]
+            self.assertNotIn("english", found)
+            self.assertNotIn(str(here), found)
+            found = server.post("/v1/completions", {**completion, "model": "english", "max_tokens": "x"})[2]["error"]
+            self.assertEqual((found["param"], "english" in found["message"]), ("max_tokens", False))
+
+
 class Names(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -12,7 +12,7 @@ namespace lamina {
 [[nodiscard]] std::filesystem::path model_path(const std::filesystem::path &given);
 
 // "NAME" for the path of a snapshot in that cache, .../models--ORG--NAME/snapshots/COMMIT; otherwise the path's last
-// part.
+// part, that of the whole path if it is "." or "..".
 [[nodiscard]] std::filesystem::path last_name_of(const std::filesystem::path &path);
 
 } // namespace lamina
