@@ -37,7 +37,8 @@ def heard_in(model, samples):
     frames = len(samples) // frame
     padded = numpy.zeros(window * frame, numpy.float32)
     padded[:len(samples)] = samples
-    spectrum = torch.tensor(transformers.WhisperFeatureExtractor(feature_size=7)._np_extract_fbank_features(padded[None], "cpu"))
+    extractor = transformers.WhisperFeatureExtractor(feature_size=7)
+    spectrum = torch.tensor(extractor._np_extract_fbank_features(padded[None], "cpu"))
     found = []
     retrieve, frames_of, cut = Model._retrieve_segment, Model._retrieve_max_frames_and_seek, Model._get_input_segment
 
@@ -57,16 +58,17 @@ def heard_in(model, samples):
 
 
 def transcript(model, samples):
-    segments, windows, at = [], [], 0
+    segments, windows, ends, at = [], [], [], 0
     while len(samples) - at >= frame:
         found, offset, tokens = heard_in(model, samples[at:at + window * frame])
         windows.append(tokens)
         for each in found:
             text = [token for token in each["tokens"].tolist() if token < first]
             if text:
-                segments.append([round(at / 16000 + float(each["start"]), 6), round(at / 16000 + float(each["end"]), 6), text])
-        at += min(offset, window) * frame  # here there are timestamps that are longer than a window
-    return segments, windows
+                segments.append([*(round(at / 16000 + float(each[key]), 6) for key in ("start", "end")), text])
+        ends.append(min(offset, window))  # here there are timestamps that are longer than a window
+        at += ends[-1] * frame
+    return segments, windows, ends
 
 
 def kind_of(tokens):
@@ -81,9 +83,11 @@ def main():
     rng = random.Random(6)
     cases, kinds = [], {}
     for number in range(200):
+        times = rng.sample(range(first + 1, first + 10), rng.choice([0, 4]))  # which end within a window
         words = rng.sample([i for i in range(3, 20) if i not in (7, 9, 11)], 4)
-        settings = own | {"max_new_tokens": longest, "num_beams": rng.choice([1, 1, 3]),
-                          "sequence_bias": [[[word], rng.choice([0.5, 2.0, 3.0])] for word in words] + [[[2], rng.choice([0.0, 2.5])]]}
+        settings = own | {"max_new_tokens": longest, "num_beams": rng.choice([1, 1, 3])}
+        biases = [[[word], rng.choice([0.5, 2.0, 3.0])] for word in words] + [[[2], rng.choice([0.0, 2.5])]]
+        settings["sequence_bias"] = biases + [[[time], 2.0] for time in times]
         if (latest := rng.choice([None, 0, 3, 50])) is not None:
             settings["max_initial_timestamp_index"] = latest
         tones, count = [rng.randrange(80, 5000) for _ in range(5)], rng.choice([3520, 1700, 5000, 8013, 12345])
@@ -95,13 +99,16 @@ def main():
             with Noise(model, seed):
                 same = same and transcript(model, samples) == expected
         new = {kind_of(tokens) for tokens in expected[1]} | {f"{latest} {settings['num_beams']}"}
+        new |= {"sought" for end in expected[2] if end < window and len(expected[2]) > 2}
         if not same or all(kinds.get(kind, 0) >= 6 for kind in new):
             continue
         for kind in new:
             kinds[kind] = kinds.get(kind, 0) + 1
-        cases.append({"settings": settings, "tones": tones, "samples": count, "segments": expected[0], "windows": expected[1]})
+        cases.append({"settings": settings, "tones": tones, "samples": count, "segments": expected[0],
+                      "windows": expected[1]})
     print(kinds, len(cases))
-    (here / "timestamps.json").write_text("[\n" + ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases) + "\n]\n")
+    rows = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
+    (here / "timestamps.json").write_text("[\n" + rows + "\n]\n")
 
 
 if __name__ == "__main__":
