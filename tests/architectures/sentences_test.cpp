@@ -245,6 +245,32 @@ TEST_CASE("sentences: a reranker that cannot be asked as its folder says is refu
                contains("/processing_kwargs/chat_template/chat_template: is not supported"));
 }
 
+TEST_CASE("sentences: what a model folder says of pairs, prompts and sparse vectors must make sense") {
+    const auto refusal = [](const char *name, const std::function<void(json &)> &change) {
+        const TemporaryFolder folder;
+        convert(runtime(), sentence_folders / name, {}).model.save(folder.path() / "model");
+        json model = json_of(folder.path() / "model" / "model.json");
+        change(model["reading"]);
+        std::ofstream(folder.path() / "model" / "model.json") << model.dump();
+        return message_of([&] { (void)runtime().load(folder.path() / "model"); });
+    };
+    CHECK(refusal("asked", [](json &) {}).empty());
+    CHECK_THAT(refusal("asked",
+                       [](json &r) {
+                           r["pair"]["plain"] = {"x", {{"of", "first"}}};
+                       }),
+               contains("/reading/pair/plain: expected a place for each text"));
+    CHECK_THAT(refusal("asked",
+                       [](json &r) {
+                           r["pair"]["plain"][1] = {{"of", "third"}};
+                       }),
+               contains("/reading/pair/plain/1/of: expected first, prompt or second, found 'third'"));
+    CHECK_THAT(refusal("asked", [](json &r) { r["pair"].erase("prompted"); }), contains("prompted"));
+    CHECK_THAT(refusal("asked", [](json &r) { r["sparse"] = true; }), contains("only an embedding is sparse"));
+    CHECK_THAT(refusal("sparse", [](json &r) { r["pair"] = json::object(); }),
+               contains("only a model that gives classes of texts reads pairs like this"));
+}
+
 TEST_CASE("sentences: what a folder of sentence-transformers has and Lamina does not is named") {
     std::string name = "dense";
     const auto refusal = [&](const char *file, const std::function<void(json &)> &change) {
