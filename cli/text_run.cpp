@@ -9,6 +9,7 @@
 #include <lamina/texts.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 #include <utility>
@@ -80,11 +81,12 @@ std::string finish_name(Finish finish) {
 
 std::string Pace::summary(size_t tokens) const {
     const std::chrono::duration<double> all = Clock::now() - begin_;
-    std::string out = std::to_string(tokens) + " tokens in " + seconds(all);
+    std::string out = std::to_string(tokens) + (tokens == 1 ? " token in " : " tokens in ") + seconds(all);
     if (!first_ || tokens < 2) return out;
     const std::chrono::duration<double> rest = Clock::now() - *first_;
-    return out + ", " + significant(static_cast<double>(tokens - 1) / rest.count(), 3) + " a second; the first after " +
-           seconds(*first_ - begin_);
+    const double speed = static_cast<double>(tokens - 1) / rest.count();
+    return out + ", " + (speed < 100 ? significant(speed, 3) : significant(std::round(speed), 15)) +
+           " a second; the first after " + seconds(*first_ - begin_);
 }
 
 bool TextRun::continues_texts(const Model &model) {
