@@ -106,7 +106,10 @@ const CLI::App &named(const CLI::App &lamina, const std::vector<std::string> &wo
         const std::vector<const CLI::App *> commands = out->get_subcommands({});
         const auto next =
             std::ranges::find_if(commands, [&](const CLI::App *each) { return each->get_name() == word; });
-        if (next == commands.end()) throw Error(ErrorCode::usage, no_command(*out, word));
+        if (next == commands.end())
+            throw Error(ErrorCode::usage, commands.empty()
+                                              ? "'" + word + "': " + full_name(*out) + " has no commands of its own"
+                                              : no_command(*out, word));
         out = *next;
     }
     return *out;

@@ -49,7 +49,12 @@ int32_t id_of(const std::string &word) {
 
 void decode(const Tokenizer &tokenizer, const TokenizeOptions &options, Output &output) {
     std::vector<int32_t> ids;
-    for (const std::string &word : options.texts) ids.push_back(id_of(word));
+    for (const std::string &word : options.texts) {
+        ids.push_back(id_of(word));
+        if (static_cast<size_t>(ids.back()) >= tokenizer.size())
+            throw Error(ErrorCode::usage,
+                        "--decode: expected token ids below " + std::to_string(tokenizer.size()) + ", found " + word);
+    }
     const std::string text = tokenizer.decode(ids, options.no_special);
     if (output.json())
         output.print_json({{"ids", ids}, {"text", text}});

@@ -34,4 +34,8 @@ TEST_CASE("tokenize: files that are not tokenizers, and words that are not ids, 
     const Finished words = run_lamina({"tokenize", "--decode", bert, "fox"});
     CHECK(words.status == 2);
     CHECK_THAT(words.err, matchers::contains("--decode: expected token ids, found 'fox'"));
+    const Finished unknown = run_lamina({"tokenize", "--decode", bert, "0", "99999999"});
+    CHECK(unknown.status == 2);
+    CHECK(unknown.out.empty());
+    CHECK_THAT(unknown.err, matchers::contains("--decode: expected token ids below "));
 }

@@ -119,6 +119,8 @@ TEST_CASE("help COMMAND is COMMAND --help") {
     const Finished unknown = run_lamina({"help", "rnu"});
     CHECK(unknown.status == 2);
     CHECK_THAT(unknown.err, matchers::contains("unknown command 'rnu'; did you mean 'run'?"));
+    CHECK_THAT(run_lamina({"help", "run", "run"}).err,
+               matchers::contains("'run': lamina run has no commands of its own"));
 }
 
 TEST_CASE("words are taken as they are, also those that CLI11 has a meaning for") {
