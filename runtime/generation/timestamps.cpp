@@ -11,8 +11,9 @@ constexpr float impossible = -std::numeric_limits<float>::infinity();
 
 // log(sum(exp(scores))); -infinity of none.
 double log_sum_exp(std::span<const float> scores) {
-    const double most = scores.empty() ? double{impossible} : double{*std::ranges::max_element(scores)};
-    if (most == impossible) return most;
+    double most = -std::numeric_limits<double>::infinity();
+    for (const float score : scores) most = std::max(most, double{score});
+    if (std::isinf(most)) return most;
     double sum = 0;
     for (const float score : scores) sum += std::exp(score - most);
     return most + std::log(sum);
