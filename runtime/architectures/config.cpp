@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -32,9 +33,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> activati
 }};
 
 std::string shown(double value) {
-    std::string text = std::to_string(value);
-    text.erase(text.find_last_not_of('0') + 1);
-    return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.15g", value);
+    return text.data();
 }
 
 std::string shown(JsonView value) {

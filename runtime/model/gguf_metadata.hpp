@@ -69,7 +69,8 @@ class GgufMetadata {
     bool add(std::string_view key, GgufValue value) { return values_.emplace(key, std::move(value)).second; }
 
     [[nodiscard]] bool has(std::string_view key) const { return values_.contains(key); }
-    [[nodiscard]] const GgufValue &at(std::string_view key) const; // throws Error(input) if there is none
+    [[nodiscard]] const GgufValue &at(std::string_view key) const;  // throws Error(input) if there is none
+    [[nodiscard]] const std::string &file() const { return file_; } // for messages
     [[nodiscard]] const std::map<std::string, GgufValue, std::less<>> &values() const { return values_; }
 
   private:

@@ -51,7 +51,11 @@ std::optional<Tokenizer> tokenizer_of(const GgufMetadata &metadata) {
     if (const GgufValue *types = find("token_type"))
         for (const int64_t type : types->integers())
             vocabulary.token_type.push_back(static_cast<int32_t>(std::clamp<int64_t>(type, INT32_MIN, INT32_MAX)));
-    return tokenizer::tokenizer_of(vocabulary);
+    try {
+        return tokenizer::tokenizer_of(vocabulary);
+    } catch (const Error &why) {
+        throw Error(why.code(), metadata.file() + ": " + why.what());
+    }
 }
 
 } // namespace lamina::model
