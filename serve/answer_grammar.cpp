@@ -47,8 +47,9 @@ MakeGrammar of_structured_outputs(const JsonView &how) {
         return what.is_string() ? reading(Grammar::json_schema, std::string(what.string()), what) : of_schema(what);
     std::string rules;
     constexpr size_t most_choices = 10'000;
-    for (const std::string &text : texts_of(what, most_choices))
-        rules += (rules.empty() ? "root ::= " : " | ") + rule_text(text);
+    const std::vector<std::string> choices = texts_of(what, most_choices);
+    if (choices.empty()) what.fail("expected at least one text, found none");
+    for (const std::string &text : choices) rules += (rules.empty() ? "root ::= " : " | ") + rule_text(text);
     return reading(Grammar::gbnf, std::move(rules), what);
 }
 

@@ -22,7 +22,8 @@ Response done() { return {.body = R"({"success":true})"}; }
 
 Json endpoints_of(const Engine &engine) {
     Json out = Json::array();
-    if (engine.converses()) out.push_back("/v1/chat/completions");
+    if (engine.converses())
+        for (const char *each : {"/v1/chat/completions", "/v1/responses", "/v1/messages"}) out.push_back(each);
     if (engine.writes()) out.push_back("/v1/completions");
     if (engine.embeds()) out.push_back("/v1/embeddings");
     if (engine.ranks()) out.push_back("/v1/rerank"), out.push_back("/v1/score");

@@ -112,6 +112,8 @@ ChatMessage message_of(const JsonView &from, std::vector<GivenImage> &images) {
         if (from.has(text)) (void)from.at(text).string();
     if (role == "developer") role = "system"; // its later name; templates know the former
     const size_t before = images.size();
+    if (role == "user" && !from.has("content"))
+        from.fail("expected \"content\", a text or a list of parts, found none");
     std::string content = content_of(from, role == "user" ? &images : nullptr);
     return {std::move(role), std::move(content), images.size() - before};
 }

@@ -40,7 +40,17 @@ Tool tool_of(const JsonView &tool) {
     return out;
 }
 
-// Which tools may be called: "none", "auto", "required" or a tool.
+// "none", "auto", "required" or a tool.
+void expect_choice(const JsonView &choice) {
+    if (!choice.is_string()) {
+        if (choice.at("type").string() != "function")
+            choice.at("type").fail("expected \"function\", found " + choice.at("type").description());
+    } else if (choice.string() != "none" && choice.string() != "auto" && choice.string() != "required") {
+        choice.fail("expected \"none\", \"auto\", \"required\" or a tool, found " + choice.description());
+    }
+}
+
+// Which tools may be called.
 void choose(const JsonView &choice, Tools &tools) {
     const auto only = [&](const JsonView &name) {
         std::erase_if(tools.tools, [&](const Tool &tool) { return tool.name != name.string(); });
@@ -49,12 +59,8 @@ void choose(const JsonView &choice, Tools &tools) {
     if (choice.is_string()) {
         if (choice.string() == "none") return tools.tools.clear();
         if (choice.string() == "required") tools.choice = Tools::Choice::required;
-        if (choice.string() != "auto" && choice.string() != "required")
-            choice.fail("expected \"none\", \"auto\", \"required\" or a tool, found " + choice.description());
         return;
     }
-    if (choice.at("type").string() != "function")
-        choice.at("type").fail("expected \"function\", found " + choice.at("type").description());
     only(choice.at("function").at("name"));
     tools.choice = Tools::Choice::required;
     tools.parallel = false;
@@ -63,13 +69,14 @@ void choose(const JsonView &choice, Tools &tools) {
 } // namespace
 
 std::optional<Tools> tools_of(const JsonView &request) {
+    Tools out;
+    if (request.has("parallel_tool_calls")) out.parallel = request.at("parallel_tool_calls").boolean();
+    if (request.has("tool_choice")) expect_choice(request.at("tool_choice"));
     if (!request.has("tools")) return std::nullopt;
     const JsonView list = request.at("tools");
     if (list.items().size() > most_tools) list.fail("expected at most " + std::to_string(most_tools) + " tools");
-    Tools out;
     for (const JsonView each : list.items()) out.tools.push_back(tool_of(each));
     out.json = list.written();
-    if (request.has("parallel_tool_calls")) out.parallel = request.at("parallel_tool_calls").boolean();
     if (request.has("tool_choice")) choose(request.at("tool_choice"), out);
     return out.tools.empty() ? std::nullopt : std::optional(std::move(out));
 }

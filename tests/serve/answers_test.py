@@ -343,6 +343,16 @@ class Answers(unittest.TestCase):
             self.assertEqual(choice["finish_reason"] == "tool_calls", "tool_calls" in choice["message"])
             self.expect_calls(choice["message"].get("tool_calls", []))
 
+    def test_choices_of_no_tools_and_messages_of_nothing_are_refused(self):
+        for more, words in [({"tool_choice": "any"}, "/tool_choice: expected"),
+                            ({"tool_choice": {"type": "x"}}, "/tool_choice/type: expected"),
+                            ({"parallel_tool_calls": "x"}, "/parallel_tool_calls: expected"),
+                            ({"messages": [{"role": "user"}]}, "/messages/0: expected \"content\""),
+                            ({"messages": [{"role": "user", "content": None}]}, "/messages/0: expected \"content\"")]:
+            status, _, body = self.spell(**more)
+            self.assertEqual(status, 400, body)
+            self.assertIn(words, body["error"]["message"])
+
     def test_of_tools_that_are_wrong_are_refused(self):
         for more, words in [({"model": "llama"}, "the chat template of llama takes none"),
                             ({"tool_choice": "any"}, "/tool_choice: expected"),
@@ -363,7 +373,7 @@ class Answers(unittest.TestCase):
                             ({"structured_outputs": {"regexp": "a"}}, "did you mean 'regex'?"),
                             ({"structured_outputs": {"regex": "(a{60000}|b){60000}" * 9}}, "too large"),
                             ({"structured_outputs": {"regex": "(.{0,200}){0,200}x"}}, "more than 5000 ways at once"),
-                            ({"structured_outputs": {"choice": []}}, "structured_outputs/choice")]:
+                            ({"structured_outputs": {"choice": []}}, "choice: expected at least one text")]:
             status, _, body = self.spell(**more)
             self.assertEqual(status, 400, body)
             self.assertIn(words, body["error"]["message"])

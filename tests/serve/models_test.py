@@ -87,6 +87,8 @@ class Names(unittest.TestCase):
             self.assertEqual(found["talker"]["aliases"], ["gpt-4o-mini", "second"])
             self.assertEqual({each["status"]["value"] for each in found.values()}, {"loaded"})
             self.assertEqual(found["second"]["endpoints"], found["talker"]["endpoints"])
+            for path_of_chat in ["/v1/chat/completions", "/v1/responses", "/v1/messages"]:
+                self.assertIn(path_of_chat, found["talker"]["endpoints"])
 
     def test_models_may_have_devices_of_their_own(self):
         found = {each["name"]: each["device"] for each in self.server.get("/status")[2]["models"]}
