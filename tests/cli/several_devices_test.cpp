@@ -94,7 +94,8 @@ TEST_CASE("several devices: options that make no sense say what is expected") {
                contains("split among several devices"));
     CHECK_THAT(refusal({"run", g2p(), "a", "--device", "cpu,cpu"}), contains("cpu is given twice"));
     CHECK_THAT(refusal({"inspect", g2p(), "--device", "cpu"}), contains("expected several devices"));
-    CHECK_THAT(refusal({"inspect", g2p(), "--split", "4,4"}), contains("--split is about several devices"));
+    CHECK_THAT(refusal({"inspect", g2p(), "--split", "4,4"}),
+               contains("--split is about what each of several devices would hold"));
     CHECK_THAT(refusal({"bench", "linear", "--device", "cpu", "--split", "4,4"}), contains("is about models"));
     const std::string vulkan = any_vulkan();
     if (vulkan.empty()) return;
