@@ -1,6 +1,7 @@
 #include "reading/images.hpp"
 
 #include "model/place.hpp"
+#include "reading/reading.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -51,6 +52,7 @@ std::vector<std::vector<float>> read_images(detail::SessionState &session, const
         const auto width = static_cast<size_t>(output.shape().back());
         for (size_t i = 0; i < some.size(); ++i) {
             const auto row = output.f32().subspan(i * width, width);
+            expect_finite(row, "image " + std::to_string(out.size() + 1));
             out.emplace_back(row.begin(), row.end());
         }
         if (options.progress) options.progress(out.size(), images.size());

@@ -277,9 +277,11 @@ std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> enco
         const Tensor output = session.surviving_loss([&] { return session.run(model.graph, inputs); }).at(model.output);
         expect_shape(*session.model, output.shape(), height, length);
         const size_t stride = output.f32().size() / static_cast<size_t>(output.shape()[0]);
-        for (size_t b = 0; b < batch.size(); ++b)
+        for (size_t b = 0; b < batch.size(); ++b) {
             out[batch[b]].values = values_of(model, *rows[b], output.f32().subspan(b * stride, stride),
                                              static_cast<size_t>(output.shape().back()));
+            expect_finite(out[batch[b]].values, "text " + std::to_string(batch[b] + 1));
+        }
         first += batch.size();
         if (progress) progress(first, order.size());
     }
@@ -356,6 +358,12 @@ plan::GraphShapes shapes_of(const model::Reading &reading, int64_t batch, int64_
     if (!reading.token_types.empty()) shapes.inputs[reading.token_types] = {DType::i32, {batch, length}};
     if (!reading.starts.empty()) shapes.inputs[reading.starts] = {DType::i32, {batch}};
     return shapes;
+}
+
+void expect_finite(std::span<const float> values, const std::string &what) {
+    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
+        throw Error(ErrorCode::input,
+                    what + ": a value that the model gives is NaN or infinite; 'lamina compare' finds the layer");
 }
 
 void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length) {

@@ -81,6 +81,9 @@ struct WholeTexts {
 // text or token, with one value for each label.
 void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length);
 
+// Throws Error(input) for a value of a model's output that is NaN or infinite; `what`: "text 3".
+void expect_finite(std::span<const float> values, const std::string &what);
+
 // Scores of labels, best first, of one row of a model's outputs. Those without a label are "LABEL_0", ...
 [[nodiscard]] std::vector<LabelScore> labels_of(const std::vector<std::string> &labels, model::Scores kind,
                                                 std::span<const float> row);

@@ -109,6 +109,23 @@ TEST_CASE("sentences: modules and prompts give the vectors of sentence-transform
     }
 }
 
+TEST_CASE("sentences: a text whose vector is not finite is an error that names it") {
+    ModelDescription model = convert(runtime(), sentence_folders / "dense", {}).model;
+    const std::vector<std::string> texts{"the fox", "jumps"};
+    const auto ids = tokenize(runtime().load(model), texts).ids;
+    const auto own = std::ranges::find_if(ids[1], [&](int32_t id) { return std::ranges::count(ids[0], id) == 0; });
+    REQUIRE(own != ids[1].end());
+    const auto table = std::ranges::find_if(
+        model.weights, [](const auto &weight) { return weight.first.find("word_embeddings") != std::string::npos; });
+    REQUIRE(table != model.weights.end());
+    const auto width = static_cast<size_t>(table->second.shape().back());
+    std::ranges::fill(table->second.f32().subspan(static_cast<size_t>(*own) * width, width),
+                      std::numeric_limits<float>::quiet_NaN());
+    Session session = runtime().session(runtime().load(model), runtime().device("cpu"));
+    CHECK(embed(session, {texts[0]}).shape().front() == 1);
+    CHECK_THAT(message_of([&] { (void)embed(session, texts); }), contains("text 2: ") && contains("NaN"));
+}
+
 TEST_CASE("sentences: a prompt is chosen by its name") {
     Session session = session_of(sentence_folders / "dense");
     CHECK(inspect(runtime().load(sentence_folders / "dense")).reading->prompts.at("query") == "the fox: ");
