@@ -20,7 +20,7 @@ class PartialVectors {
     using Settings = std::map<std::string, std::string>;
 
     // Opens what an earlier run has left, if there is something. `settings`: what vectors depend on besides the texts.
-    PartialVectors(std::filesystem::path output, Settings settings, size_t width);
+    PartialVectors(const std::filesystem::path &output, Settings settings, size_t width);
     PartialVectors(const PartialVectors &) = delete;
     PartialVectors &operator=(const PartialVectors &) = delete;
     ~PartialVectors(); // leaves the file if there are rows in it
