@@ -19,8 +19,9 @@ constexpr std::array<Renaming, 2> legacy{{
 }};
 
 // Ends of the names of what is computed, not trained.
-constexpr std::array<std::string_view, 3> buffers{"embeddings.position_ids", "embeddings.token_type_ids",
-                                                  "rotary_emb.inv_freq"};
+constexpr std::array<std::string_view, 8> buffers{
+    "embeddings.position_ids", "embeddings.token_type_ids", "rotary_emb.inv_freq", "rotary_emb.cos_cached",
+    "rotary_emb.sin_cached",   "embed_positions.weights",   "encoder.version",     "decoder.version"};
 
 // Modules beside the base model.
 constexpr std::array<std::string_view, 16> head_modules{"classifier",
