@@ -55,6 +55,7 @@ struct GgufRotary {
     int64_t channels = 0;             // that are turned, of a head; 0: all
     std::vector<float> divisors = {}; // of the frequencies; empty: none
     double magnitude = 1;             // factor on the rotated channels
+    bool axes = false;                // of images, tokens have positions on several
 };
 
 // The file that describes an architecture, and its text (described.hpp).
@@ -120,7 +121,7 @@ struct GgufKind {
     std::span<const TensorFlag> flags = {};
     bool divided_frequencies = false; // rope_freqs.weight has divisors of the rotary frequencies
     bool encoder = false;             // a token attends to those after it, too
-    bool experts = false;             // it is that of files with "expert_count", where others share the architecture
+    std::string_view only_with = {};  // a setting above 0 that its files have, where others share the architecture
 };
 
 inline constexpr std::string_view any_texts = "*"; // what "text_config" says itself

@@ -122,12 +122,14 @@ std::string Draft::tied(const std::string &name, const std::string &source) {
     return source;
 }
 
-const Architecture &architecture_of_gguf(const std::string &name, bool experts, const Config &config) {
+const Architecture &architecture_of_gguf(const std::string &name, const std::function<bool(std::string_view)> &has,
+                                         const Config &config) {
     std::set<std::string_view> supported;
     const Architecture *found = nullptr;
     for (const Architecture &a : all()) {
         if (a.gguf.architecture.empty()) continue;
-        if (a.gguf.architecture == name && (found == nullptr || a.gguf.experts == experts)) found = &a;
+        const std::string_view with = a.gguf.only_with;
+        if (a.gguf.architecture == name && (with.empty() ? found == nullptr : has(with))) found = &a;
         supported.insert(a.gguf.architecture);
     }
     if (found != nullptr) return *found;

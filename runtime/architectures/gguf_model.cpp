@@ -22,24 +22,30 @@ namespace {
 using model::GgufType;
 using model::GgufValue;
 
-// Keys that are read below, or that say nothing of numbers; n_deepstack_layers is of images.
-constexpr std::array<std::string_view, 13> others{"attention.causal",
+// Keys that are read below, or that say nothing of numbers; n_deepstack_layers is of images, and llama.cpp reads
+// yarn_attn_factor and yarn_ext_factor of an architecture that is not read here. Models without experts may have 0.
+constexpr std::array<std::string_view, 18> others{"attention.causal",
                                                   "attention.recurrent_layers",
                                                   "attention.sliding_window_pattern",
                                                   "attention.value_length",
                                                   "classifier.output_labels",
                                                   "classifier.pooling_type",
+                                                  "expert_count",
+                                                  "expert_used_count",
                                                   "n_deepstack_layers",
                                                   "pooling_type",
                                                   "rope.dimension_count",
                                                   "rope.dimension_sections",
                                                   "rope.scale_linear",
                                                   "rope.scaling.attn_factor",
-                                                  "rope.scaling.finetuned"};
+                                                  "rope.scaling.finetuned",
+                                                  "rope.scaling.yarn_attn_factor",
+                                                  "rope.scaling.yarn_ext_factor",
+                                                  "tensor_data_layout"};
 
 // Keys that every file has: their defaults in config.json are those of the first model of a kind.
-constexpr std::array<std::string_view, 5> required{"attention.head_count", "block_count", "context_length",
-                                                   "embedding_length", "feed_forward_length"};
+constexpr std::array<std::string_view, 4> required{"attention.head_count", "block_count", "context_length",
+                                                   "embedding_length"};
 
 // Keys that may have a number for each layer, 0 where the layer has no such part; the setting, and where that is said.
 struct ByLayer {
@@ -54,12 +60,6 @@ constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors 
 // The same for texts within the trained context, and for longer ones; "longrope".
 constexpr std::string_view short_factors = "rope_factors_short.weight", long_factors = "rope_factors_long.weight";
 
-// Notes of converters and quantizers, and the tokenizer.
-bool says_nothing_of_layers(std::string_view key) {
-    return key.starts_with("general.") || key.starts_with("tokenizer.") || key.starts_with("quantize.") ||
-           key.starts_with("split.");
-}
-
 class Reader {
   public:
     explicit Reader(const std::filesystem::path &file)
@@ -71,7 +71,11 @@ class Reader {
             refuse("a projector, which reads images for another model: give that model, and --mmproj with this file");
         const JsonText document(Json{{"model_type", type_}}.in_one_line(), place_);
         try {
-            architecture_ = &architecture_of_gguf(type_, find("expert_count") != nullptr, Config(document.root()));
+            const auto has = [&](std::string_view key) {
+                const GgufValue *value = find(key);
+                return value != nullptr && value->integer() > 0;
+            };
+            architecture_ = &architecture_of_gguf(type_, has, Config(document.root()));
         } catch (const Error &error) {
             throw Error(error.code(), in_gguf_names(error.what(), {}));
         }
@@ -100,10 +104,13 @@ class Reader {
         Json out{{"model_type", std::string(architecture_->model_type)}};
         for (const std::string_view key : required) require(key);
         const ConfigKeys *known = ConfigKeys::of_model(architecture_->model_type);
-        constexpr std::string_view of_rms = "attention.layer_norm_rms_epsilon";
-        const bool has_rms = known == nullptr || known->find("rms_norm_eps") != nullptr ||
-                             std::ranges::find(kind.settings, of_rms, &SettingName::gguf) != kind.settings.end();
-        require(has_rms ? of_rms : "attention.layer_norm_epsilon");
+        const auto reads = [&](std::string_view theirs, const char *ours) {
+            return known == nullptr || known->find(ours) != nullptr ||
+                   std::ranges::find(kind.settings, theirs, &SettingName::gguf) != kind.settings.end();
+        };
+        constexpr std::string_view of_rms = "attention.layer_norm_rms_epsilon", hidden = "feed_forward_length";
+        require(reads(of_rms, "rms_norm_eps") ? of_rms : "attention.layer_norm_epsilon");
+        if (reads(hidden, "intermediate_size")) require(hidden); // some have experts alone
         for (const std::span<const SettingName> settings : {std::span<const SettingName>(gguf_settings), kind.settings})
             for (const auto &[theirs, ours] : settings) {
                 const GgufValue *value = find(theirs);
@@ -115,8 +122,7 @@ class Reader {
             }
         for (const auto &[ours, tensor] : kind.flags) out[ours] = gguf_.weights.entries().contains(tensor);
         if (const auto table = gguf_.weights.entries().find("token_embd.weight");
-            find("vocab_size") == nullptr && table != gguf_.weights.entries().end() &&
-            !table->second.type.shape.empty())
+            table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
             out["vocab_size"] = table->second.type.shape.front();
         if (const auto table = gguf_.weights.entries().find("token_types.weight");
             table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
@@ -140,9 +146,7 @@ class Reader {
             refuse("values of " + std::to_string(values) + " channels of a head beside keys of " +
                    std::to_string(keys) + " are not supported: see " + in_quotes(type_ + ".attention.key_length") +
                    " and " + in_quotes(type_ + ".attention.value_length"));
-        if (const GgufValue *causal = find("attention.causal"); causal != nullptr && causal->boolean() == kind.encoder)
-            causal->fail(std::string("expected ") + (kind.encoder ? "false" : "true") + ", as " + in_quotes(type_) +
-                         " is supported here");
+        add_direction(known, out);
         add_rope_scaling(out);
         add_longrope(out);
         if (sees) add_axes(out);
@@ -172,6 +176,10 @@ class Reader {
         if (const GgufValue *factor = find("rope.scaling.attn_factor"); factor != nullptr && !has_longrope())
             out.magnitude = factor->number();
         if (const GgufValue *turned = find("rope.dimension_count")) out.channels = turned->integer(1, INT32_MAX);
+        if (const GgufValue *sections = find("rope.dimension_sections")) {
+            const std::vector<int64_t> pairs = sections->integers();
+            out.axes = pairs.size() > 1 && pairs[0] > 0 && pairs[1] > 0; // llama-hparams.cpp, use_mrope()
+        }
         return out;
     }
 
@@ -208,6 +216,20 @@ class Reader {
         }
         if (number != 0) config[key.setting] = number;
         config[key.flags] = flags;
+    }
+
+    // Whether tokens see those after them. Some decoders were trained to do so, for embeddings.
+    void add_direction(const ConfigKeys *known, Json &config) const {
+        const bool encoder = architecture_->gguf.encoder;
+        const GgufValue *causal = find("attention.causal");
+        if (causal != nullptr && causal->boolean() && encoder)
+            causal->fail("expected false, as " + in_quotes(type_) + " is supported here");
+        if (known != nullptr && known->find("use_bidirectional_attention") != nullptr)
+            config["use_bidirectional_attention"] = encoder;
+        if (causal == nullptr || causal->boolean() || encoder) return;
+        if (known == nullptr || known->find("is_causal") == nullptr)
+            causal->fail("expected true, as " + in_quotes(type_) + " is supported here");
+        config["is_causal"] = false;
     }
 
     void add_classifier(Json &config) const {
@@ -329,11 +351,11 @@ class Reader {
         return out;
     }
 
+    // What layers compute is said by keys that begin with the architecture. Others are of the tokenizer, or notes.
     void refuse_unknown() const {
         for (const auto &[key, value] : gguf_.metadata.values()) {
-            if (says_nothing_of_layers(key)) continue;
-            const std::string_view setting =
-                key.starts_with(type_ + ".") ? std::string_view(key).substr(type_.size() + 1) : "";
+            if (!key.starts_with(type_ + ".")) continue;
+            const std::string_view setting = std::string_view(key).substr(type_.size() + 1);
             const auto is_it = [&](const SettingName &name) { return name.gguf == setting; };
             if (std::ranges::none_of(gguf_settings, is_it) && std::ranges::none_of(gguf_scaling, is_it) &&
                 std::ranges::none_of(architecture_->gguf.settings, is_it) &&

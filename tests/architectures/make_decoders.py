@@ -86,6 +86,12 @@ def more_decoders():
             "longrope", short_factor=[1.0, 1.5, 2.0, 2.5], long_factor=[2.0, 3.0, 5.0, 6.0]))))
     decoder("olmo", T.OlmoForCausalLM, T.OlmoConfig(**llama_like(attention_bias=True)))
     decoder("olmo2", T.Olmo2ForCausalLM, T.Olmo2Config(**llama_like(rms_norm_eps=1e-3)))
+    layered = dict(sliding_attention=rope("default"), full_attention=rope(
+        "yarn", factor=8.0, original_max_position_embeddings=16))
+    decoder("olmo3", T.Olmo3ForCausalLM, T.Olmo3Config(**llama_like(
+        num_hidden_layers=4, hidden_size=64, sliding_window=4, rope_parameters=layered)), length=48)
+    decoder("olmo3_listed", T.Olmo3ForCausalLM, T.Olmo3Config(**llama_like(
+        sliding_window=5, layer_types=["full_attention", "sliding_attention"], attention_bias=True)))
     decoder("exaone4", T.Exaone4ForCausalLM, T.Exaone4Config(**llama_like(
         num_hidden_layers=3, sliding_window=4, sliding_window_pattern=3)))
     decoder("exaone4_full", T.Exaone4ForCausalLM, T.Exaone4Config(**llama_like(

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from tiny import here, ids, is_wanted, llama_like, rope, save, save_golden, vocabulary
 
 
-def encoder(name, model, outputs, types=0, length=11, mask_id=None):
+def encoder(name, model, outputs, types=0, length=11, mask_id=None, dtype=torch.float16):
     tokens, lengths = ids(3, length), torch.tensor([length, 4, 7])
     if mask_id is not None:
         tokens[0, 2] = tokens[0, 5] = tokens[2, 3] = mask_id
@@ -25,7 +25,7 @@ def encoder(name, model, outputs, types=0, length=11, mask_id=None):
         # Values after the end of a sequence are meaningless in both.
         return {k: v * mask[:, :, None] if v.dim() == 3 else v for k, v in results.items()}
 
-    save(name, model, {"encode": (given, run)})
+    save(name, model, {"encode": (given, run)}, dtype)
 
 
 def other_heads(name, model, outputs, other, types=0, old=False):
@@ -250,11 +250,15 @@ def sentences():
     pool("sentences", "mean", lambda x, lengths: x.sum(1) / lengths[:, None])  # zeros after the ends
     encoder("sentences_of_qwen3", transformers.Qwen3Model(transformers.Qwen3Config(**llama_like(head_dim=8))), hidden)
     pool("sentences_of_qwen3", "lasttoken", lambda x, lengths: x[torch.arange(len(x)), lengths - 1])
+    encoder("sentences_of_qwen2", transformers.Qwen2Model(transformers.Qwen2Config(
+        **llama_like(is_causal=False))), hidden)  # like gte-Qwen2
+    pool("sentences_of_qwen2", "lasttoken", lambda x, lengths: x[torch.arange(len(x)), lengths - 1])
     # EmbeddingGemma, whose tokens see those behind them, in layers with a window, too.
-    gemma = transformers.Gemma3TextConfig(**llama_like(head_dim=8, query_pre_attn_scalar=12, sliding_window=7,
-                                                       use_bidirectional_attention=True))
-    encoder("sentences_of_gemma3", transformers.Gemma3TextModel(gemma), hidden)
-    pool("sentences_of_gemma3", "mean", lambda x, lengths: x.sum(1) / lengths[:, None])
+    gemma = dict(head_dim=8, sliding_window=7, use_bidirectional_attention=True)
+    for name, scalar, dtype in (("", 12, torch.float16), ("_plain", 8, torch.float32)):  # plain: as GGUF can express
+        config = transformers.Gemma3TextConfig(**llama_like(**gemma, query_pre_attn_scalar=scalar))
+        encoder("sentences_of_gemma3" + name, transformers.Gemma3TextModel(config), hidden, dtype=dtype)
+        pool("sentences_of_gemma3" + name, "mean", lambda x, lengths: x.sum(1) / lengths[:, None])
 
 
 def pool(name, kind, pooled):

@@ -18,18 +18,22 @@ import tempfile
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "ernie4_5_plain", "exaone4_full",
            "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4", "glm4_moe_lite_plain", "gpt2", "gpt_neox_plain",
-           "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "jina_bert",
-           "jina_bert_apart", "lfm2",
-           "mamba2_plain", "mixtral_plain", "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain",
-           "olmo2", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain",
-           "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_qwen3",
-           "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain",
-           "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
+           "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending", "granite_hybrid_dense_plain",
+           "granite_hybrid_plain", "granitemoe", "jina_bert", "jina_bert_apart", "lfm2", "llama_tied_biased", "mamba2_plain",
+           "mixtral_plain", "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmo3",
+           "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain",
+           "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_gemma3_plain",
+           "sentences_of_qwen2", "sentences_of_qwen3", "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain",
+           "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
+
+
+# Files of models that see, made of the part for texts: the name, and the settings that the converter has for them.
+OF_IMAGES = {"glm4": ("glm4_of_images", {"rope_parameters": {"mrope_section": [1, 1, 1]}})}
 
 
 def as_published(settings):
     """With the keys of published files, which the converter knows, and transformers writes others for."""
-    if settings["model_type"] in ("deepseek_v3", "glm4_moe_lite"):
+    if settings["model_type"] == "deepseek_v3":
         settings["scoring_func"] = "sigmoid"
     if settings["model_type"] == "glm4_moe_lite":
         settings["first_k_dense_replace"] = 1
@@ -37,6 +41,8 @@ def as_published(settings):
         settings["n_ctx"] = settings["n_positions"]
     if settings["model_type"] == "gpt_neox":
         settings["rotary_pct"] = settings["rope_parameters"]["partial_rotary_factor"]
+    if settings["model_type"] == "qwen3_5_moe_text":
+        del settings["intermediate_size"]
     if settings["model_type"] == "granitemoehybrid":
         older = {"full_attention": "attention", "linear_attention": "mamba"}
         settings["layer_types"] = [older[name] for name in settings["layer_types"]]
@@ -87,10 +93,12 @@ def main():
     import gguf
     import torch
     from conversion import ModelBase, get_model_class
-    for source in SOURCES:
-        if len(sys.argv) > 2 and source not in sys.argv[2:]:
+    files = [(source, source, {}) for source in SOURCES]
+    files += [(name, source, more) for source, (name, more) in OF_IMAGES.items()]
+    for name, source, more in files:
+        if len(sys.argv) > 2 and name not in sys.argv[2:]:
             continue
-        target = here / ("gguf_" + source)
+        target = here / ("gguf_" + name)
         in_halves = source == "jina_bert_apart"
         source = source.removesuffix("_apart")
         shutil.rmtree(target, ignore_errors=True)
@@ -98,11 +106,13 @@ def main():
         shutil.copy(here / source / "golden.safetensors", target)
         settings = ModelBase.load_hparams(here / source, False)
         as_published(settings)
+        for key, values in more.items():
+            settings[key] |= values
         model_class = get_model_class(settings["architectures"][0])
         model_class = apart(model_class) if in_halves else model_class
         model_class.set_vocab = add_words if source == "xlm_roberta_labels" else lambda self: None
         model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead
-        exact = gguf.LlamaFileType.ALL_F32 if settings.get("dtype") == "float32" else gguf.LlamaFileType.MOSTLY_F16
+        exact = gguf.LlamaFileType.MOSTLY_F16 if settings.get("dtype", "float16") == "float16" else gguf.LlamaFileType.ALL_F32
         count = settings.get("text_config", settings)["vocab_size"]
         words = {f"w{i}": i for i in range(count)}  # which the converter of Gemma 3 counts
         with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:
@@ -110,7 +120,7 @@ def main():
             made = {"model": {"type": "WordPiece", "vocab": words}, "added_tokens": []}
             (copy / "tokenizer.json").write_text(json.dumps(made))
             model_class(copy, exact, target / "model.gguf", hparams=settings).write()
-        print(source, model_class.__name__, flush=True)
+        print(name, model_class.__name__, flush=True)
 
 
 if __name__ == "__main__":

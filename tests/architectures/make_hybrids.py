@@ -141,6 +141,8 @@ def scanning_decoders():
         mamba_proj_bias=True, mamba_conv_bias=False, time_step_limit=(0.25, 1.0), tie_word_embeddings=True), recurrent=True)
     decoder("granite_hybrid_attending", T.GraniteMoeHybridForCausalLM, hybrid(
         layer_types=["attention"] * 3, position_embedding_type="rope", rope_parameters=rope("default")))
+    decoder("granite_hybrid_dense_attending", T.GraniteMoeHybridForCausalLM, hybrid(
+        **dense, layer_types=["attention"] * 3, position_embedding_type="rope", rope_parameters=rope("default")))
     decoder("granite_hybrid_plain", T.GraniteMoeHybridForCausalLM, hybrid(), dtype=torch.float32, recurrent=True)
     decoder("granite_hybrid_dense_plain", T.GraniteMoeHybridForCausalLM, hybrid(**dense), dtype=torch.float32, recurrent=True)
 

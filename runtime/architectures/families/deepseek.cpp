@@ -19,11 +19,15 @@ using Tensor = GraphWriter::Tensor;
 // Whether the setting counts. A GGUF file that leaves one out has llama.cpp's default, not that of DeepSeek-V3.
 bool counts(const Draft &draft, const char *key) { return !draft.gguf || draft.config.has(key); }
 
-// DeepSeek-V2 chooses experts by softmax, the others by sigmoid and with a bias.
+// DeepSeek-V2 chooses experts by softmax, the others by sigmoid and with a bias. GGUF files of DeepSeek-V2 and of
+// GLM-4.7 Flash do not say which.
 bool by_softmax(const Draft &draft) {
-    constexpr int64_t sigmoid = 2; // llama.cpp, llama_expert_gating_func_type
-    if (draft.gguf) return draft.config.integer("scoring_func", 1) != sigmoid;
-    return draft.config.reads("topk_method");
+    if (!draft.gguf) return draft.config.reads("topk_method");
+    constexpr int64_t unknown = 0, sigmoid = 2; // llama.cpp, llama_expert_gating_func_type
+    if (const int64_t function = draft.config.integer("scoring_func", unknown); function != unknown)
+        return function != sigmoid;
+    return std::ranges::none_of(draft.weights.entries(),
+                                [](const auto &entry) { return entry.first.ends_with(".exp_probs_b.bias"); });
 }
 
 // All of these channels are turned: with fewer, transformers takes the frequencies for another number of them.

@@ -148,7 +148,7 @@ constexpr std::array<Renaming, 5> of_texts{{
 namespace families {
 
 std::span<const Architecture> gemma() {
-    static constexpr std::array<Architecture, 3> kinds{{
+    static constexpr std::array<Architecture, 4> kinds{{
         {"gemma", [](Draft &draft) { build(draft, Version::one); }, {"gemma"}, "model"},
         {"gemma2", [](Draft &draft) { build(draft, Version::two); }, {"gemma2", later_tensors}, "model"},
         {"gemma3_text",
@@ -156,6 +156,10 @@ std::span<const Architecture> gemma() {
          {"gemma3", later_tensors},
          "model",
          of_texts},
+        {"gemma3_text",
+         [](Draft &draft) { build(draft, Version::three); },
+         {.architecture = "gemma-embedding", .tensors = later_tensors, .encoder = true},
+         "model"},
     }};
     return kinds;
 }

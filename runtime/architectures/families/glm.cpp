@@ -25,7 +25,9 @@ void build(Draft &draft, bool normed_after) {
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim, {.part = 0.5}), true);
+    // In GGUF files of models that see (GLM-4.1V), channels are in another order.
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim, {.part = 0.5}),
+                                   !draft.rotary.axes);
     const auto normed = [&](const std::string &module, const Tensor &x, const Tensor &residual = {}) {
         return graph.rms_norm(module, x, {.eps = eps, .residual = residual});
     };

@@ -107,6 +107,10 @@ void build(Draft &draft, const Kind &kind) {
     const double eps = factor.eps(config);
 
     const DecoderGraph decoder(draft);
+    const bool causal = !config.reads("is_causal") || config.flag("is_causal");
+    if (!causal && (decoder.continues() || std::ranges::any_of(window, [](int64_t each) { return each != 0; })))
+        config.fail("is_causal", "false is supported for models of embeddings without sliding windows; expected true");
+    draft.causal = causal;
     GraphWriter &graph = decoder.graph();
     const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim, kind.rotary),
                                    kind.interleaved || (draft.gguf && kind.interleaved_in_gguf));
@@ -144,7 +148,8 @@ void build(Draft &draft, const Kind &kind) {
              .rotary = turns[static_cast<size_t>(i)] ? &rotary_layer : nullptr,
              .scale = factor.attention,
              .window = window[static_cast<size_t>(i)],
-             .residual = x});
+             .residual = x,
+             .causal = causal});
         const std::string normed = graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps});
         if (mixture && mixture->is_in(i))
             x = (*mixture)(layer, graph, normed, x);
@@ -165,17 +170,34 @@ void build(Draft &draft, const Kind &kind) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
+template <class Name, size_t A, size_t B>
+constexpr std::array<Name, A + B> with(const std::array<Name, A> &first, const std::array<Name, B> &second) {
+    std::array<Name, A + B> out{};
+    std::ranges::copy(second, std::ranges::copy(first, out.begin()).out);
+    return out;
+}
+
 constexpr std::array<TensorName, 2> fused_tensors{{
     {"blk.{i}.attn_qkv", "model.layers.{i}.self_attn.qkv_proj"},
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
 }};
-constexpr std::array<SettingName, 5> granite_settings{{
+constexpr std::array<SettingName, 5> granite3_settings{{
     {"attention.scale", "attention_multiplier"},
     {"embedding_scale", "embedding_multiplier"},
     {"logit_scale", "logits_scaling"},
     {"residual_scale", "residual_multiplier"},
     {"rope.scaling.finetuned", "positions_count"}, // false in hybrids
 }};
+// What converters write of Granite 4 for its models without states, which are of these architectures.
+constexpr std::array<SettingName, 6> granite4_settings{{
+    {"expert_shared_feed_forward_length", "shared_intermediate_size"},
+    {"ssm.conv_kernel", "mamba_d_conv"},
+    {"ssm.group_count", "mamba_n_groups"},
+    {"ssm.inner_size", "mamba_d_inner"},
+    {"ssm.state_size", "mamba_d_state"},
+    {"ssm.time_step_rank", "mamba_n_heads"},
+}};
+constexpr auto granite_settings = with(granite3_settings, granite4_settings);
 constexpr std::array<SettingName, 1> phi3_settings{{
     {"rope.scaling.original_context_length", "original_max_position_embeddings"},
 }};
@@ -188,13 +210,6 @@ constexpr std::array<TensorFlag, 2> biases{{
 constexpr std::array<TensorFlag, 1> qkv_biases{{{"qkv_bias", "blk.0.attn_q.bias"}}};
 
 // ---- Mixtures of experts ----
-
-template <class Name, size_t A, size_t B>
-constexpr std::array<Name, A + B> with(const std::array<Name, A> &first, const std::array<Name, B> &second) {
-    std::array<Name, A + B> out{};
-    std::ranges::copy(second, std::ranges::copy(first, out.begin()).out);
-    return out;
-}
 
 constexpr std::array<TensorName, 4> mixtral_tensors{{
     {"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.gate"},
@@ -261,7 +276,7 @@ std::span<const Architecture> llama() {
          "model"},
         {"llama",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
-         {.architecture = "llama", .divided_frequencies = true},
+         {.architecture = "llama", .flags = biases, .divided_frequencies = true},
          "model"},
         {"mistral", [](Draft &draft) { build(draft, {}); }, {}, "model"},
         {"mixtral",
@@ -270,7 +285,7 @@ std::span<const Architecture> llama() {
           .tensors = mixtral_tensors,
           .settings = mixtral_settings,
           .divided_frequencies = true,
-          .experts = true},
+          .only_with = "expert_count"},
          "model"},
         {"olmoe",
          [](Draft &draft) { build(draft, {.normed_whole = true, .mixture = &olmoe}); },

@@ -1,5 +1,5 @@
-// OLMo (Groeneveld et al., arXiv:2402.00838), OLMo 2 (arXiv:2501.00656), and EXAONE 4.0 (arXiv:2507.11407), whose norms
-// come after attention and after the feed-forward layer, too.
+// OLMo (Groeneveld et al., arXiv:2402.00838); OLMo 2 (arXiv:2501.00656) and 3 (arXiv:2512.13961), and EXAONE 4.0
+// (arXiv:2507.11407), whose norms come after attention and after the feed-forward layer.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 
@@ -67,41 +67,63 @@ void build_olmo(Draft &draft) {
                         {.vocabulary = sizes.vocabulary, .table = "model.embed_tokens.weight"});
 }
 
-// The attention window of each layer of EXAONE 4; 0: unlimited.
-std::vector<int64_t> windows(const Config &config, size_t layers, bool of_gguf) {
-    const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
-    const std::vector<std::string> types = config.layer_types(static_cast<int64_t>(layers));
-    std::vector<int64_t> out(layers, 0);
-    if (!types.empty()) config.ignore({"sliding_window_pattern"});
-    if (types.empty() && window == 0 && !of_gguf)
-        config.fail("layer_types", "is missing, which a model without a window needs");
-    const size_t pattern =
-        types.empty() && window != 0 ? static_cast<size_t>(config.positive("sliding_window_pattern")) : 1;
-    for (size_t i = 0; i < layers; ++i) {
-        const bool slides = types.empty() ? window != 0 && (i + 1) % pattern != 0 : types[i] == "sliding_attention";
-        if (slides && window == 0)
+// The attention window of each layer; 0: unlimited. Where the layers are not listed, the last of every `pattern` has
+// none.
+std::vector<int64_t> windows(const Config &config, int64_t layers, int64_t window, int64_t pattern) {
+    const std::vector<std::string> types = config.layer_types(layers);
+    std::vector<int64_t> out;
+    for (int64_t i = 0; i < layers; ++i) {
+        const bool slides =
+            types.empty() ? (i + 1) % pattern != 0 : types[static_cast<size_t>(i)] == "sliding_attention";
+        if (slides && !types.empty() && window == 0)
             config.fail("layer_types", "has sliding_attention, which needs a number as \"sliding_window\"");
-        out[i] = slides ? window : 0;
+        out.push_back(slides ? window : 0);
     }
     return out;
 }
 
-// OLMo 2 normalizes queries and keys as a whole, EXAONE 4 each head of them; where EXAONE 4 has windows, positions
-// count in layers with a window only.
-void build_normed_after(Draft &draft, bool exaone) {
+std::vector<int64_t> windows_of_exaone(const Config &config, int64_t layers, bool of_gguf) {
+    const int64_t window = config.find("sliding_window") ? config.positive("sliding_window") : 0;
+    const bool listed = config.has("layer_types");
+    if (listed) config.ignore({"sliding_window_pattern"});
+    if (!listed && window == 0 && !of_gguf)
+        config.fail("layer_types", "is missing, which a model without a window needs");
+    return windows(config, layers, window, listed || window == 0 ? 1 : config.positive("sliding_window_pattern"));
+}
+
+enum class Kind { olmo2, olmo3, exaone };
+
+// OLMo 2 and 3 normalize queries and keys as a whole, EXAONE 4 each head of them. Where EXAONE 4 has windows, positions
+// count in layers with a window only; where OLMo 3 has them, their frequencies are not scaled.
+void build_normed_after(Draft &draft, Kind kind) {
     const Config &config = draft.config;
     const Sizes sizes(config);
     const double eps = config.real("rms_norm_eps");
+    const bool exaone = kind == Kind::exaone;
     const bool biased = !exaone && config.flag("attention_bias");
-    const std::vector<int64_t> window = exaone ? windows(config, static_cast<size_t>(sizes.layers), draft.gguf)
-                                               : std::vector<int64_t>(static_cast<size_t>(sizes.layers));
+    std::vector<int64_t> window(static_cast<size_t>(sizes.layers), 0);
+    if (exaone) window = windows_of_exaone(config, sizes.layers, draft.gguf);
+    if (kind == Kind::olmo3)
+        window =
+            windows(config, sizes.layers, config.positive("sliding_window"),
+                    draft.gguf && config.has("sliding_window_pattern") ? config.positive("sliding_window_pattern") : 4);
     const bool turned_everywhere = !exaone || !config.find("sliding_window");
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, sizes.head_dim), false);
-    if (!turned_everywhere && std::ranges::all_of(window, [](int64_t w) { return w == 0; }))
-        draft.unused.insert("model.rotary.frequencies");
+    const char *const scaled_name = "model.rotary.frequencies", *const sliding_name = "model.rotary.sliding";
+    const bool layered = kind == Kind::olmo3;
+    const RotaryLayer scaled(draft, scaled_name,
+                             rotary(draft, sizes.head_dim, {.layers = layered ? "full_attention" : ""}), false);
+    const RotaryLayer sliding(draft, sliding_name,
+                              rotary(draft, sizes.head_dim, {.layers = layered ? "sliding_attention" : ""}), false);
+    const auto rotary_at = [&](int64_t here) -> const RotaryLayer * {
+        if (layered && here != 0) return &sliding;
+        return turned_everywhere || here != 0 ? &scaled : nullptr;
+    };
+    for (const auto &[name, layer] : {std::pair{scaled_name, &scaled}, {sliding_name, &sliding}})
+        if (std::ranges::none_of(window, [&](int64_t here) { return rotary_at(here) == layer; }))
+            draft.unused.insert(name);
     const auto head_norm = [&](const std::string &module, const Tensor &x, int64_t heads) {
         return graph.rms_norm(module, x, {.eps = eps, .groups = exaone ? heads : 1});
     };
@@ -110,16 +132,15 @@ void build_normed_after(Draft &draft, bool exaone) {
     for (int64_t i = 0; i < sizes.layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i);
         const int64_t here = window[static_cast<size_t>(i)];
-        const Tensor attended =
-            decoder.self_attention(layer + ".self_attn", x,
-                                   {.heads = sizes.heads,
-                                    .kv_heads = sizes.kv_heads,
-                                    .head_dim = sizes.head_dim,
-                                    .biased = biased,
-                                    .out_biased = biased,
-                                    .norm = head_norm,
-                                    .rotary = turned_everywhere || here != 0 ? &rotary_layer : nullptr,
-                                    .window = here});
+        const Tensor attended = decoder.self_attention(layer + ".self_attn", x,
+                                                       {.heads = sizes.heads,
+                                                        .kv_heads = sizes.kv_heads,
+                                                        .head_dim = sizes.head_dim,
+                                                        .biased = biased,
+                                                        .out_biased = biased,
+                                                        .norm = head_norm,
+                                                        .rotary = rotary_at(here),
+                                                        .window = here});
         x = graph.rms_norm(layer + ".post_attention_layernorm", attended, {.eps = eps, .residual = x});
         x = graph.rms_norm(layer + ".post_feedforward_layernorm", feed_forward(graph, layer, x, sizes, ""),
                            {.eps = eps, .residual = x});
@@ -138,13 +159,17 @@ constexpr std::array<TensorName, 2> tensors{{
 namespace families {
 
 std::span<const Architecture> olmo() {
-    static constexpr std::array<Architecture, 3> kinds{{
+    static constexpr std::array<Architecture, 4> kinds{{
         {"exaone4",
-         [](Draft &draft) { build_normed_after(draft, true); },
+         [](Draft &draft) { build_normed_after(draft, Kind::exaone); },
          {.architecture = "exaone4", .tensors = tensors, .divided_frequencies = true},
          "model"},
         {"olmo", build_olmo, {}, "model"},
-        {"olmo2", [](Draft &draft) { build_normed_after(draft, false); }, {"olmo2", tensors}, "model"},
+        {"olmo2", [](Draft &draft) { build_normed_after(draft, Kind::olmo2); }, {"olmo2", tensors}, "model"},
+        {"olmo3",
+         [](Draft &draft) { build_normed_after(draft, Kind::olmo3); },
+         {.architecture = "olmo2", .tensors = tensors, .only_with = "attention.sliding_window"},
+         "model"},
     }};
     return kinds;
 }
