@@ -230,12 +230,7 @@ std::vector<int32_t> token_ids(const Model &model, const std::string &text, bool
 std::string detokenize(const Model &model, std::span<const int32_t> ids, bool skip_special) {
     const model::Model &content = *detail::Access::model(model);
     if (content.reading) return content.reading->tokenizer.decode(ids, skip_special);
-    const model::TextCodec &codec = *writing_of(content).target;
-    if (skip_special) return codec.decode(ids);
-    const auto stream = codec.stream(true);
-    std::string out;
-    for (const int32_t id : ids) out += stream->push(id);
-    return out + stream->finish();
+    return writing_of(content).target->decode(ids, !skip_special);
 }
 
 std::vector<TokenText> token_texts(const Model &model, bool written) {

@@ -127,7 +127,7 @@ bool Processors::breaks(int32_t token) const {
     if (token < 0) return true; // of an image
     const auto [found, is_new] = breaks_.try_emplace(token);
     if (is_new) {
-        const std::string text = model_.generation->target->decode({&token, 1});
+        const std::string text = model_.generation->target->decode({&token, 1}, false);
         found->second = std::ranges::any_of(options_.dry_breakers,
                                             [&](const auto &b) { return text.find(b) != std::string::npos; });
     }

@@ -38,7 +38,7 @@ Error no_token_left() {
 std::shared_ptr<grammar::Constraint> constraint_of(const model::Generation &model, const Task &task) {
     if (!task.options->grammar) return nullptr;
     const auto *const prompt = std::get_if<Ids>(&task.source);
-    const bool begins = !model.encode.empty() || prompt == nullptr || model.target->decode(*prompt).empty();
+    const bool begins = !model.encode.empty() || prompt == nullptr || model.target->decode(*prompt, false).empty();
     const bool special = !task.options->skip_special_tokens;
     const auto rest = model.target->tokens(false, special);
     return grammar::constraint_of(*task.options->grammar, begins ? model.target->tokens(true, special) : rest, rest);
@@ -164,13 +164,16 @@ std::optional<Finish> Search::finish_of(size_t beam, int32_t token) {
     return steps_ + 1 >= longest() ? std::optional(Finish::length) : std::nullopt;
 }
 
-// A stop text of the model may begin in the prompt; one of the caller's may not.
+// A stop text of the model may begin in the prompt, and may be a special token; one of the caller's is looked for in
+// what the caller gets.
 bool Search::stops_at(size_t beam, int32_t token) {
     const std::vector<std::string> &texts = stops_of(model_, options());
     if (texts.empty()) return false;
     Ids &tokens = live_[beam].tokens;
     tokens.push_back(token);
-    const bool stop = stops(*model_.generation->target, whole(beam), options().stop.empty() ? 0 : prefix_, texts);
+    const bool own = options().stop.empty();
+    const bool stop =
+        stops(*model_.generation->target, whole(beam), own ? 0 : prefix_, texts, own || !options().skip_special_tokens);
     tokens.pop_back();
     return stop;
 }
@@ -393,12 +396,17 @@ void Search::place_choices(std::span<int32_t> parents) {
 }
 
 void Search::sample(std::span<const Scores> scores) {
+    std::vector<std::pair<int32_t, double>> drawn(live_.size()); // all, before one is added: a device may be lost
+    for (size_t b = 0; b < live_.size(); ++b) {
+        if (live_[b].log_probability == never) continue;
+        const size_t place = draw_place(scores[b], b);
+        drawn[b] = {tokens_[place], log_probabilities_[place]};
+    }
     for (size_t b = 0; b < live_.size(); ++b) {
         Beam &beam = live_[b];
         if (beam.log_probability == never) continue;
-        const size_t place = draw_place(scores[b], b);
-        const int32_t token = tokens_[place];
-        beam.log_probability += log_probabilities_[place];
+        const int32_t token = drawn[b].first;
+        beam.log_probability += drawn[b].second;
         if (const auto how = finish_of(b, token)) {
             finish(b, token, beam.log_probability, *how);
             beam.log_probability = never;

@@ -312,7 +312,9 @@ void Slots::look_ahead() {
     const size_t wanted = search.task().options->guess_ahead;
     const size_t most = guesses_.count(wanted == 0 && session_.draft != nullptr ? usual : wanted);
     if (most == 0 || !decoder_->may_check(1 + most) || !guesses_.pay()) return;
-    const Ids guess = source_->guess(search.whole(0), most);
+    Ids guess = source_->guess(search.whole(0), most);
+    const auto is_other = [this](int32_t id) { return id < 0 || static_cast<size_t>(id) >= decoder_->vocabulary(); };
+    guess.erase(std::ranges::find_if(guess, is_other), guess.end()); // a draft may have more tokens
     if (guess.empty()) return;
     ahead_.push_back(tokens_.front().front());
     ahead_.insert(ahead_.end(), guess.begin(), guess.end());

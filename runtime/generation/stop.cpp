@@ -9,7 +9,7 @@ const std::vector<std::string> &stops_of(const model::Model &model, const Genera
 }
 
 bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens, size_t first,
-           const std::vector<std::string> &stops) {
+           const std::vector<std::string> &stops, bool special) {
     constexpr size_t margin = 8; // tokens that hold no whole character, or are special
     size_t longest = 0;
     for (const std::string &stop : stops) longest = std::max(longest, stop.size());
@@ -19,12 +19,12 @@ bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens, size_
     Ids end;
     for (const int32_t token : tokens.subspan(begin - known, known))
         if (token >= 0) end.push_back(token); // not of an image
-    const std::string outside = codec.decode(end);
+    const std::string outside = codec.decode(end, special);
     for (const int32_t token : tokens.subspan(begin))
         if (token >= 0) end.push_back(token);
-    const std::string text = codec.decode(end);
+    const std::string text = codec.decode(end, special);
     end.pop_back();
-    const std::string before = codec.decode(end);
+    const std::string before = codec.decode(end, special);
     const auto same = [&](const std::string &other) {
         return static_cast<size_t>(std::ranges::mismatch(other, text).in2 - text.begin());
     };

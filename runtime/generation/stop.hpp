@@ -15,9 +15,10 @@ namespace lamina::generation {
 // Those of the caller or, if there are none, those of the model.
 [[nodiscard]] const std::vector<std::string> &stops_of(const model::Model &model, const GenerateOptions &options);
 
-// Whether one of `stops` has come with the last of these tokens, in what they say from token `first` on.
+// Whether one of `stops` has come with the last of these tokens, in what they say from token `first` on. `special`: what
+// special tokens say counts, too.
 [[nodiscard]] bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens, size_t first,
-                         const std::vector<std::string> &stops);
+                         const std::vector<std::string> &stops, bool special);
 
 // Where the first of them begins; the length of the text if there is none.
 [[nodiscard]] size_t first_stop(std::string_view text, const std::vector<std::string> &stops);

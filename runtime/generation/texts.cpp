@@ -68,7 +68,7 @@ Ids plain_ids(const model::Model &model) {
     Ids out;
     for (int32_t id = 0; id < static_cast<int32_t>(codec.size()) && out.size() < enough; ++id) {
         try {
-            if (!marks(id) && codec.encode(codec.decode(Ids{id}), false) == Ids{id}) out.push_back(id);
+            if (!marks(id) && codec.encode(codec.decode(Ids{id}, false), false) == Ids{id}) out.push_back(id);
         } catch (const Error &) { // "<pad>" where tokens are characters
             continue;
         }
@@ -132,7 +132,7 @@ std::vector<std::string> sample_texts(const model::Model &model, const abi::Regi
     for (size_t length = 11; length > 0 && texts.size() < 2; length /= 2) {
         Ids ids;
         for (size_t i = 0; i < length; ++i) ids.push_back(plain[random.below(plain.size())]);
-        const std::string text = codec.decode(ids);
+        const std::string text = codec.decode(ids, false);
         if (!read_texts(model, plugins, {text}).refused) texts.push_back(text);
     }
     return texts;

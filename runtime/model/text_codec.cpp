@@ -17,7 +17,7 @@ class SplitCodec final : public TextCodec {
     [[nodiscard]] Ids encode(std::string_view text, bool) const override {
         return vocabulary_.encode(text, split_ == Split::characters, lowercase_);
     }
-    [[nodiscard]] std::string decode(std::span<const int32_t> ids) const override {
+    [[nodiscard]] std::string decode(std::span<const int32_t> ids, bool) const override {
         return vocabulary_.decode(ids, separator());
     }
     [[nodiscard]] std::unique_ptr<TextStream> stream(bool) const override { return std::make_unique<Stream>(*this); }
@@ -40,7 +40,7 @@ class SplitCodec final : public TextCodec {
       public:
         explicit Stream(const SplitCodec &codec) : codec_(codec) {}
         std::string push(int32_t id) override {
-            std::string piece = codec_.decode(std::span(&id, 1));
+            std::string piece = codec_.decode(std::span(&id, 1), false);
             return std::exchange(first_, false) ? piece : codec_.separator() + piece;
         }
         std::string finish() override { return ""; }
@@ -66,7 +66,9 @@ class TokenizerCodec final : public TextCodec {
     [[nodiscard]] Ids encode(std::string_view text, bool special) const override {
         return tokenizer_.encode(text, {.add_special_tokens = special}).ids;
     }
-    [[nodiscard]] std::string decode(std::span<const int32_t> ids) const override { return tokenizer_.decode(ids); }
+    [[nodiscard]] std::string decode(std::span<const int32_t> ids, bool special) const override {
+        return tokenizer_.decode(ids, !special);
+    }
     [[nodiscard]] std::unique_ptr<TextStream> stream(bool special) const override {
         return std::make_unique<Stream>(tokenizer_, special);
     }

@@ -35,8 +35,8 @@ class TextCodec {
     virtual ~TextCodec() = default;
     // `special`: add the special tokens around a text. Throws Error(input) if a part of the text has no token.
     [[nodiscard]] virtual Ids encode(std::string_view text, bool special) const = 0;
-    [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids) const = 0; // without special tokens
     // `special`: with special tokens.
+    [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids, bool special) const = 0;
     [[nodiscard]] virtual std::unique_ptr<TextStream> stream(bool special) const = 0;
     [[nodiscard]] virtual std::optional<int32_t> id(std::string_view token) const = 0;
     [[nodiscard]] virtual std::string token(int32_t id) const = 0; // "" for an unused id

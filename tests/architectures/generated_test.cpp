@@ -207,3 +207,53 @@ TEST_CASE("generation_config.json: samples are drawn with the probabilities of t
                        matchers::within_abs(wanted.at("probabilities").at(order[i]).get<double>(), 2e-6));
     }
 }
+
+TEST_CASE("generated: a model's own stop texts may be special tokens, a caller's are looked for in what it gets") {
+    const WithTokenizer model("llama");
+    GenerateOptions options;
+    options.max_length = 12, options.ignore_end = true;
+    const Hypothesis whole = model.session().hypotheses({"w5 w6"}, options).front().front();
+    REQUIRE(whole.tokens.size() == 12);
+    const size_t place = 4;
+    REQUIRE(std::ranges::count(whole.tokens.begin(), whole.tokens.begin() + place, whole.tokens[place]) == 0);
+    const std::string stop = "w" + std::to_string(whole.tokens[place]);
+    json file = json::parse(tokenizer(false));
+    file["added_tokens"].push_back({{"id", whole.tokens[place]},
+                                    {"content", stop},
+                                    {"special", true},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false}});
+    model.write("tokenizer.json", file.dump());
+    const auto written = [&](const GenerateOptions &how) {
+        return model.session().hypotheses({"w5 w6"}, how).front().front();
+    };
+    options.stop = {stop};
+    CHECK(written(options).finish == Finish::length); // it is not in the text
+    options.skip_special_tokens = false;
+    CHECK(written(options).finish == Finish::stop);
+    CHECK(written(options).tokens.size() == place + 1);
+    options.stop.clear(), options.skip_special_tokens = true;
+    model.write("generation_config.json", json{{"stop_strings", {stop}}}.dump());
+    CHECK(written(options).finish == Finish::stop);
+    CHECK(written(options).tokens.size() == place + 1);
+}
+
+TEST_CASE("generated: what a draft guesses beyond the model's tokens is left out") {
+    const WithTokenizer model("llama");
+    GenerateOptions options;
+    options.max_length = 12, options.ignore_end = true;
+    const std::string alone = model.session().generate({"w5 w6"}, options).front();
+    // A head with more rows, the last of which are the likeliest.
+    ModelDescription longer = convert(runtime(), model.path(), {}).model;
+    for (const char *name : {"model.embed_tokens", "lm_head"})
+        for (auto &[weight, values] : longer.weights) {
+            if (weight.find(name) == std::string::npos) continue;
+            std::vector<float> rows(static_cast<size_t>(words + 4) * static_cast<size_t>(values.shape().back()), 3);
+            values = Tensor::of({words + 4, values.shape().back()}, rows);
+        }
+    Session session = model.session();
+    session.use_draft(runtime().session(runtime().load(longer), runtime().device("cpu")));
+    CHECK(session.generate({"w5 w6"}, options).front() == alone);
+}
