@@ -109,6 +109,14 @@ void check_output_file(const std::filesystem::path &file, const std::string &opt
                                               std::filesystem::path(file).replace_extension(ending).string());
 }
 
+std::filesystem::path ordinary_file(const std::filesystem::path &file, const std::string &option) {
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored))
+        throw Error(ErrorCode::usage,
+                    option + " " + file.string() + ": is no ordinary file; expected one, or a new name");
+    return std::filesystem::is_symlink(file, ignored) ? std::filesystem::weakly_canonical(file) : file;
+}
+
 void print_error(std::string_view message) {
     const bool colour = colours(standard_error);
     write_text(standard_error, std::string("lamina: ") + (colour ? escape_of(Style::red) : "") +

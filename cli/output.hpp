@@ -49,6 +49,10 @@ class Output {
 // not exist. Files without an ending, and devices, take anything.
 void check_output_file(const std::filesystem::path &file, const std::string &option, const std::string &ending);
 
+// The file itself where a link leads to it. For files that are made under another name first: throws Error(usage) for a
+// device, a pipe or a folder, which would become an ordinary file.
+[[nodiscard]] std::filesystem::path ordinary_file(const std::filesystem::path &file, const std::string &option);
+
 // "lamina: error: ..." on stderr, in red on a terminal.
 void print_error(std::string_view message);
 

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
+#include "output.hpp"
 
 #include <charconv>
 #include <system_error>
@@ -25,19 +26,11 @@ std::string npy_header(size_t rows, size_t width) {
     return out + '\n';
 }
 
-// Where a link leads. A device or a pipe would become an ordinary file when the vectors take its name.
-std::filesystem::path target_of(const std::filesystem::path &output) {
-    std::error_code ignored;
-    if (std::filesystem::exists(output, ignored) && !std::filesystem::is_regular_file(output, ignored))
-        throw Error(ErrorCode::usage, output.string() + ": is no ordinary file; expected one, or a new name");
-    return std::filesystem::is_symlink(output, ignored) ? std::filesystem::weakly_canonical(output) : output;
-}
-
 } // namespace
 
 PartialVectors::PartialVectors(const std::filesystem::path &output, Settings settings, size_t width)
-    : output_(target_of(output)), part_(with_ending(output_, ".part")), state_(with_ending(part_, ".json")),
-      settings_(std::move(settings)), width_(width) {
+    : output_(ordinary_file(output, "--output")), part_(with_ending(output_, ".part")),
+      state_(with_ending(part_, ".json")), settings_(std::move(settings)), width_(width) {
     std::error_code ignored;
     if (!std::filesystem::exists(part_, ignored) || !std::filesystem::exists(state_, ignored)) {
         restart();

@@ -3,6 +3,7 @@
 #include "record_script.hpp" // python/lamina/_record.py
 
 #include "base/pipe_into.hpp"
+#include "output.hpp"
 
 #include <lamina/error.hpp>
 
@@ -14,7 +15,7 @@ void record_with_transformers(const std::filesystem::path &model, const std::vec
                               const std::filesystem::path &record) {
     const char *const named = std::getenv("LAMINA_PYTHON");
     const std::string python = named == nullptr || *named == '\0' ? "python3" : named;
-    std::vector<std::string> arguments{"-", model.string(), record.string()};
+    std::vector<std::string> arguments{"-", model.string(), ordinary_file(record, "--record").string()};
     arguments.insert(arguments.end(), texts.begin(), texts.end());
     constexpr int package_missing = 3;
     const int status = pipe_into(python, arguments, record_script);

@@ -205,11 +205,10 @@ def record(path, file, texts=()):
     about = {"made_by": f"transformers {transformers.__version__}", "graphs": " ".join(graph for graph, _, _ in graphs)}
     if texts:
         about["texts"] = json.dumps(texts)
-    target = os.path.realpath(file)
-    temporary = f"{target}.{os.getpid()}.tmp"
+    temporary = f"{os.fspath(file)}.{os.getpid()}.tmp"
     try:
         save_file({name: stored(value) for name, value in tensors.items()}, temporary, metadata=about)
-        os.replace(temporary, target)
+        os.replace(temporary, file)
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)

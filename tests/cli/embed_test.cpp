@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <sys/stat.h>
 #include <thread>
 
 namespace fs = std::filesystem;
@@ -316,4 +317,19 @@ TEST_CASE("search: vectors that are not those of the lines, or not of the model,
     lamina::write_npy(folder.path() / "w.npy", Tensor::of({2, 3}, std::vector<int32_t>(6, 1)));
     CHECK_THAT(refusal(folder.path() / "w.npy", lines), contains("expected a vector of floats in each row"));
     CHECK_THAT(refusal(folder.path() / "no.npy", lines), contains("no.npy"));
+}
+
+TEST_CASE("embed: a link goes on leading to the vectors, and a pipe is not replaced") {
+    const TemporaryFolder folder;
+    const std::string texts = folder.write("texts.txt", lines_with(texts_of(3)));
+    const fs::path link = folder.path() / "link.npy", pipe = folder.path() / "pipe";
+    fs::create_symlink("vectors.npy", link);
+    REQUIRE(run_lamina(on_cpu({"embed", encoder, texts, "-o", link.string()})).status == 0);
+    CHECK(fs::is_symlink(link));
+    CHECK(lamina::read_npy(folder.path() / "vectors.npy").shape().front() == 3);
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    const Finished f = run_lamina(on_cpu({"embed", encoder, texts, "-o", pipe.string(), "--force"}));
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, contains("is no ordinary file"));
+    CHECK(fs::is_fifo(pipe));
 }
