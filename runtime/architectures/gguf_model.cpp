@@ -340,6 +340,8 @@ class Reader {
         const bool known = std::ranges::find(own, tenth, &SettingName::gguf) != own.end();
         if (const GgufValue *multiplier = known ? find(tenth) : nullptr)
             scaling["mscale"] = scaling["mscale_all_dim"] = multiplier->number() * 10;
+        if (const GgufValue *beta = find("attention.temperature_scale"))
+            scaling["llama_4_scaling_beta"] = beta->number();
         config["rope_scaling"] = scaling;
     }
 

@@ -297,6 +297,10 @@ Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind) {
         llama3(s, frequencies);
     }
     if (kind.scales_scores) out.score_factor = score_factor(s);
+    if (kind.scales_queries && s.apart) {
+        s.config.ignore({"max_position_embeddings"});
+        if (s.config.real("llama_4_scaling_beta", 0) != 0) out.positions = s.trained;
+    }
     if (!s.axes.empty() && draft.images && draft.images->of_prompts()) // of words alone, all axes are the same
         out.coordinates = 3, out.axes = s.axes;
     if (s.apart) s.config.finish();

@@ -51,7 +51,7 @@ void append(Transcript &to, Transcript window) {
 
 std::string words_of(const model::Model &model, Ids tokens) {
     std::erase_if(tokens, [&](int32_t token) { return token >= model.tokens.timestamps->none; });
-    return model.generation->target->decode(tokens);
+    return model.generation->target->decode(tokens, false);
 }
 
 // Of a window of so many seconds, in which timestamps were heard, too. What is shorter than half a step, a frame of

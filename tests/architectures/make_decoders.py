@@ -36,6 +36,10 @@ def decoders():
         head_dim=16, rope_parameters=rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                                           original_max_position_embeddings=32)), length=48)
     decoder("mistral", T.MistralForCausalLM, T.MistralConfig(**llama_like(sliding_window=5)))
+    scaled = rope("yarn", factor=16.0, original_max_position_embeddings=32, max_position_embeddings=64, mscale=1.0,
+                  mscale_all_dim=1.0, beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.1)
+    decoder("ministral3", T.Ministral3ForCausalLM, T.Ministral3Config(**llama_like(head_dim=16, rope_parameters=scaled)),
+            length=32)
     decoder("mistral_full", T.MistralForCausalLM, T.MistralConfig(**llama_like(sliding_window=None)))
     decoder("qwen2", T.Qwen2ForCausalLM, T.Qwen2Config(**llama_like(use_sliding_window=True, sliding_window=4,
                                                                     max_window_layers=1)))
@@ -182,6 +186,10 @@ def seeing_decoders():
         vision_config=dict(hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2, image_size=16,
                            patch_size=4), mm_tokens_per_image=4, image_token_index=50, boi_token_index=51,
         eoi_token_index=52))
+    decoder("mistral3_whole", T.Mistral3ForConditionalGeneration, T.Mistral3Config(
+        text_config=llama_like(model_type="mistral", head_dim=8, sliding_window=None), tie_word_embeddings=False,
+        vision_config=dict(model_type="pixtral", hidden_size=16, intermediate_size=20, num_hidden_layers=1,
+                           num_attention_heads=2, head_dim=8, image_size=16, patch_size=4), image_token_index=50))
     qwen2 = llama_like(hidden_size=48, use_sliding_window=True, sliding_window=4, max_window_layers=1,
                        rope_parameters=axes())
     decoder("qwen2_vl", T.Qwen2VLForConditionalGeneration, T.Qwen2VLConfig(

@@ -20,11 +20,12 @@ SOURCES = ["bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3
            "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4", "glm4_moe_lite_plain", "gpt2", "gpt_neox_plain",
            "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending", "granite_hybrid_dense_plain",
            "granite_hybrid_plain", "granitemoe", "jina_bert", "jina_bert_apart", "lfm2", "llama_tied_biased", "mamba2_plain",
-           "mixtral_plain", "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmo3",
-           "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain",
-           "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_gemma3_plain",
-           "sentences_of_qwen2", "sentences_of_qwen3", "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain",
-           "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
+           "ministral3", "mixtral_plain", "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain",
+           "olmo2", "olmo3", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain",
+           "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences",
+           "sentences_of_gemma3_plain", "sentences_of_qwen2", "sentences_of_qwen3", "smollm3_plain", "stablelm",
+           "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain",
+           "xlm_roberta_ranker"]
 
 
 # Files of models that see, made of the part for texts: the name, and the settings that the converter has for them.
@@ -111,13 +112,17 @@ def main():
         model_class = get_model_class(settings["architectures"][0])
         model_class = apart(model_class) if in_halves else model_class
         model_class.set_vocab = add_words if source == "xlm_roberta_labels" else lambda self: None
+        within = getattr(model_class, "Ministral3Model", model_class)  # does the work of Mistral3Model
+        within.set_vocab = model_class.set_vocab
         model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead
         exact = gguf.LlamaFileType.MOSTLY_F16 if settings.get("dtype", "float16") == "float16" else gguf.LlamaFileType.ALL_F32
         count = settings.get("text_config", settings)["vocab_size"]
         words = {f"w{i}": i for i in range(count)}  # which the converter of Gemma 3 counts
         with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(shutil.copytree(here / source, pathlib.Path(folder) / source))
-            made = {"model": {"type": "WordPiece", "vocab": words}, "added_tokens": []}
+            pieces = dict(type="WordPiece", vocab=words, unk_token="w0", continuing_subword_prefix="##",
+                          max_input_chars_per_word=100)
+            made = {"model": pieces, "added_tokens": []}
             (copy / "tokenizer.json").write_text(json.dumps(made))
             model_class(copy, exact, target / "model.gguf", hparams=settings).write()
         print(name, model_class.__name__, flush=True)

@@ -198,6 +198,10 @@ constexpr std::array<SettingName, 6> granite4_settings{{
     {"ssm.time_step_rank", "mamba_n_heads"},
 }};
 constexpr auto granite_settings = with(granite3_settings, granite4_settings);
+constexpr std::array<SettingName, 2> mistral3_settings{{
+    {"attention.temperature_scale", "llama_4_scaling_beta"},
+    {"rope.scaling.yarn_log_multiplier", "mscale_all_dim"},
+}};
 constexpr std::array<SettingName, 1> phi3_settings{{
     {"rope.scaling.original_context_length", "original_max_position_embeddings"},
 }};
@@ -261,7 +265,7 @@ constexpr RotaryKind axes{.axes = true}, sections{.axes = true, .sections = true
 namespace families {
 
 std::span<const Architecture> llama() {
-    static constexpr std::array<Architecture, 16> kinds{{
+    static constexpr std::array<Architecture, 17> kinds{{
         {"ernie4_5",
          [](Draft &draft) { build(draft, {.interleaved = true}); },
          {"ernie4_5", {}, {}, all_biases},
@@ -277,6 +281,10 @@ std::span<const Architecture> llama() {
         {"llama",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },
          {.architecture = "llama", .flags = biases, .divided_frequencies = true},
+         "model"},
+        {"ministral3",
+         [](Draft &draft) { build(draft, {.interleaved_in_gguf = true, .rotary = {.scales_queries = true}}); },
+         {"mistral3", {}, mistral3_settings},
          "model"},
         {"mistral", [](Draft &draft) { build(draft, {}); }, {}, "model"},
         {"mixtral",

@@ -56,11 +56,17 @@ void see(Draft &draft, const Config &whole) {
 namespace families {
 
 std::span<const Architecture> llava() {
-    static constexpr std::array<Architecture, 1> kinds{{{.model_type = "llava",
+    static constexpr std::array<Architecture, 2> kinds{{{.model_type = "llava",
                                                          .build = nullptr,
                                                          .renamed = older_names_of_towers,
                                                          .of_texts = any_texts,
                                                          .see = see,
+                                                         .tied = Architecture::Tied::by_either},
+                                                        {.model_type = "mistral3",
+                                                         .build = nullptr,
+                                                         .renamed = older_names_of_towers,
+                                                         .of_texts = any_texts,
+                                                         .usual_texts = "mistral",
                                                          .tied = Architecture::Tied::by_either}}};
     return kinds;
 }
