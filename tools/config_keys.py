@@ -38,7 +38,7 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
                "ernie4_5", "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text",
                "glm", "glm4", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
-               "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2",
+               "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2", "lfm2_moe",
                "llama", "llava", "m2m_100", "mamba2", "marian", "mbart", "ministral3", "mistral", "mistral3", "mixtral",
                "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmo3", "olmoe", "opt",
                "paligemma", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision",
@@ -284,6 +284,8 @@ def watched(config_class):
         tiny = {key: value for key, value in tiny.items() if key not in ("head_dim", "num_key_value_heads")}
     if "mamba_n_heads" in names:  # by default, no layer has attention
         tiny["layer_types"] = ["linear_attention", "full_attention"]
+    if "num_dense_layers" in names:  # there is no default
+        tiny["layer_types"] = ["conv", "full_attention"]
     config = config_class(**tiny)
     ids = torch.tensor([[4, 5, 6, 7, TINY["eos_token_id"]]])
     PreTrainedConfig.__getattribute__ = watching

@@ -34,7 +34,8 @@ Mixture::Mixture(Draft &draft, const MixtureKind &kind)
 Mixture::Mixture(Draft &draft, const MixtureKind &kind, Json choice, std::vector<bool> is_in)
     : draft_(&draft), kind_(&kind), experts_(draft.config.positive(kind.experts)),
       chosen_(draft.config.positive(kind.chosen)), hidden_(draft.config.positive(kind.hidden)),
-      activation_(draft.config.activation(kind.activation)), choice_(std::move(choice)), is_in_(std::move(is_in)) {
+      activation_(kind.activation == nullptr ? "silu" : draft.config.activation(kind.activation)),
+      choice_(std::move(choice)), is_in_(std::move(is_in)) {
     if (chosen_ > experts_)
         draft.config.fail(kind.chosen, "expected at most the " + std::to_string(experts_) + " experts");
 }

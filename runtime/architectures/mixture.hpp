@@ -14,7 +14,7 @@ struct MixtureKind {
     const char *router = "gate";                                            // and its router, within
     const char *experts = "num_experts";                                    // key: how many there are
     const char *hidden = "moe_intermediate_size";                           // key: their channels
-    const char *chosen = "num_experts_per_tok", *activation = "hidden_act"; // keys
+    const char *chosen = "num_experts_per_tok", *activation = "hidden_act"; // keys; without one for it, it is SiLU
     // A folder has EXPERTS.0.UP.weight and so on; GGUF files have stacks.
     const char *up = "up_proj", *gate = "gate_proj", *down = "down_proj";
     // A folder has the stacks INPUTS (experts, gate and up, tokens) and OUTPUTS; null: it has not.

@@ -51,6 +51,20 @@ def lfm2():
     decoder("lfm2", transformers.Lfm2ForCausalLM, config(), recurrent=True)
     decoder("lfm2_biased", transformers.Lfm2ForCausalLM, config(
         conv_bias=True, conv_L_cache=4, tie_word_embeddings=False, block_auto_adjust_ff_dim=False), recurrent=True)
+    mixture = lambda **more: transformers.Lfm2MoeConfig(**llama_like(
+        num_hidden_layers=4, layer_types=["conv", "full_attention"] * 2, num_dense_layers=1, num_experts=5,
+        num_experts_per_tok=2, moe_intermediate_size=20, rope_parameters=rope("default")) | more)
+
+    def biased(config):
+        model = transformers.Lfm2MoeForCausalLM(config)
+        for name, buffer in model.named_buffers():
+            if name.endswith("expert_bias"):
+                buffer.copy_(torch.randint(-4, 5, buffer.shape) / 8)  # exact in half precision
+        return model
+
+    decoder("lfm2_moe", biased, mixture(), recurrent=True)
+    decoder("lfm2_moe_unbiased", transformers.Lfm2MoeForCausalLM, mixture(
+        use_expert_bias=False, norm_topk_prob=False, routed_scaling_factor=1.5, tie_word_embeddings=False), recurrent=True)
 
 
 def gpt_oss():

@@ -1,10 +1,13 @@
 // LFM2 (Liquid AI, arXiv:2511.23404): most layers are short convolutions between two gates; the others have attention.
+// Some models have experts in all but the first layers.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_modules.hpp"
+#include "architectures/mixture.hpp"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace lamina::architectures {
 namespace {
@@ -92,12 +95,41 @@ Tensor convolution(Draft &draft, const DecoderGraph &decoder, const std::string 
                         {.outputs = width, .residual = residual, .biased = biased});
 }
 
-void build(Draft &draft) {
+// The tensor that is added to the scores for the choice is not in all models.
+constexpr MixtureKind plain_kind{.block = ".feed_forward",
+                                 .activation = nullptr,
+                                 .up = "w3",
+                                 .gate = "w1",
+                                 .down = "w2",
+                                 .inputs = "experts.gate_up_proj",
+                                 .outputs = "experts.down_proj",
+                                 .or_single = true};
+constexpr MixtureKind biased_kind = [] {
+    MixtureKind out = plain_kind;
+    out.bias = "expert_bias", out.bias_in_gguf = "exp_probs_b.bias";
+    return out;
+}();
+
+// GGUF files have the defaults of config.json.
+Mixture mixture_of(Draft &draft, int64_t layers) {
+    const Config &config = draft.config;
+    Json choice{{"scoring", "sigmoid"}, {"scale", config.real("routed_scaling_factor")}};
+    if (!config.flag("norm_topk_prob")) choice["normalize"] = false;
+    const int64_t dense = config.integer("num_dense_layers");
+    std::vector<bool> is_in(static_cast<size_t>(layers));
+    for (int64_t i = 0; i < layers; ++i) is_in[static_cast<size_t>(i)] = i >= dense;
+    return {draft, config.flag("use_expert_bias") ? biased_kind : plain_kind, std::move(choice), std::move(is_in)};
+}
+
+void build(Draft &draft, bool has_experts) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size"),
                   heads = config.positive("num_attention_heads"), kv_heads = config.positive("num_key_value_heads"),
-                  head_dim = config.integer("head_dim", width / heads), hidden = hidden_of(config, draft.gguf),
+                  head_dim = config.integer("head_dim", width / heads),
+                  hidden = has_experts ? config.positive("intermediate_size") : hidden_of(config, draft.gguf),
                   vocabulary = config.positive("vocab_size");
+    std::optional<Mixture> mixture;
+    if (has_experts) mixture.emplace(mixture_of(draft, layers));
     const std::vector<bool> attends = layers_with_attention(config, layers);
     const double eps = config.real("norm_eps");
     if (config.has("tie_embedding")) draft.tie_words = config.flag("tie_embedding"); // its older name
@@ -127,7 +159,12 @@ void build(Draft &draft) {
                                                                       .rotary = &rotary_layer,
                                                                       .residual = x})
                                             : convolution(draft, decoder, layer + ".conv", normed, x);
-        x = graph.feed_forward(layer + ".feed_forward", norm(layer + ".ffn_norm", x),
+        const Tensor fed = norm(layer + ".ffn_norm", x);
+        if (mixture && mixture->is_in(i)) {
+            x = (*mixture)(layer, graph, fed, x);
+            continue;
+        }
+        x = graph.feed_forward(layer + ".feed_forward", fed,
                                {.hidden = hidden,
                                 .activation = "silu",
                                 .up = "w3",
@@ -139,7 +176,7 @@ void build(Draft &draft) {
     decoder.add_outputs(norm("model.embedding_norm", x), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 13> tensors{{
+constexpr std::array<TensorName, 18> tensors{{
     {"token_embd_norm", "model.embedding_norm"},
     {"output_norm", "model.embedding_norm"}, // as other files call it
     {"blk.{i}.attn_norm", "model.layers.{i}.operator_norm"},
@@ -153,10 +190,24 @@ constexpr std::array<TensorName, 13> tensors{{
     {"blk.{i}.ffn_gate", "model.layers.{i}.feed_forward.w1"},
     {"blk.{i}.ffn_up", "model.layers.{i}.feed_forward.w3"},
     {"blk.{i}.ffn_down", "model.layers.{i}.feed_forward.w2"},
+    {"blk.{i}.ffn_gate_inp", "model.layers.{i}.feed_forward.gate"},
+    {"blk.{i}.ffn_gate_exps", "model.layers.{i}.feed_forward.experts.gate_proj"},
+    {"blk.{i}.ffn_up_exps", "model.layers.{i}.feed_forward.experts.up_proj"},
+    {"blk.{i}.ffn_down_exps", "model.layers.{i}.feed_forward.experts.down_proj"},
+    {"blk.{i}.exp_probs_b", "model.layers.{i}.feed_forward.exp_probs_b"},
 }};
 constexpr std::array<SettingName, 2> settings{{
     {"attention.layer_norm_rms_epsilon", "norm_eps"},
     {"shortconv.l_cache", "conv_L_cache"},
+}};
+constexpr std::array<SettingName, 7> settings_of_experts{{
+    {"attention.layer_norm_rms_epsilon", "norm_eps"},
+    {"shortconv.l_cache", "conv_L_cache"},
+    {"expert_count", "num_experts"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+    {"expert_gating_func", "scoring_func"}, // of all files a sigmoid
+    {"expert_used_count", "num_experts_per_tok"},
+    {"leading_dense_block_count", "num_dense_layers"},
 }};
 
 } // namespace
@@ -164,7 +215,10 @@ constexpr std::array<SettingName, 2> settings{{
 namespace families {
 
 std::span<const Architecture> lfm2() {
-    static constexpr std::array<Architecture, 1> kinds{{{"lfm2", build, {"lfm2", tensors, settings}, "model"}}};
+    static constexpr std::array<Architecture, 2> kinds{{
+        {"lfm2", [](Draft &draft) { build(draft, false); }, {"lfm2", tensors, settings}, "model"},
+        {"lfm2_moe", [](Draft &draft) { build(draft, true); }, {"lfm2moe", tensors, settings_of_experts}, "model"},
+    }};
     return kinds;
 }
 
