@@ -72,8 +72,8 @@ struct TextFormat {
 
 // Audio input: one channel.
 struct AudioFormat {
-    int64_t rate = 0;   // samples per second
-    int64_t length = 0; // samples per window: longer audio is cut into windows
+    int64_t rate = 0;                     // samples per second
+    int64_t length = 0;                   // samples per window: longer audio is cut into windows
     std::vector<Timestamps> timestamps{}; // that transcripts may have
 
     [[nodiscard]] bool tells(Timestamps which) const {

@@ -95,8 +95,8 @@ void check_tokens(const model::Model &model, int64_t scores) {
     if (tokens.timestamps) check({tokens.timestamps->first()}, "timestamps");
     if (const auto &audio = model.generation->audio;
         audio && tokens.timestamps && tokens.timestamps->step * static_cast<double>(audio->rate) < 1)
-        throw Error(ErrorCode::input, model::place_in(model, "/tokens/timestamps/step") +
-                                          ": expected at least as long as a sample");
+        throw Error(ErrorCode::input,
+                    model::place_in(model, "/tokens/timestamps/step") + ": expected at least as long as a sample");
     if (tokens.start.empty() && !model.generation->encode.empty())
         throw Error(ErrorCode::input, model::place_in(model, "/tokens/start") +
                                           ": expected at least one token, because there is no prompt to begin "

@@ -15,8 +15,8 @@ namespace lamina::generation {
 // Those of the caller or, if there are none, those of the model.
 [[nodiscard]] const std::vector<std::string> &stops_of(const model::Model &model, const GenerateOptions &options);
 
-// Whether one of `stops` has come with the last of these tokens, in what they say from token `first` on. `special`: what
-// special tokens say counts, too.
+// Whether one of `stops` has come with the last of these tokens, in what they say from token `first` on. `special`:
+// what special tokens say counts, too.
 [[nodiscard]] bool stops(const model::TextCodec &codec, std::span<const int32_t> tokens, size_t first,
                          const std::vector<std::string> &stops, bool special);
 
