@@ -48,6 +48,7 @@ struct TextSettings {
     Json fill = nullptr;                 // "fill" of model.json
     Prompts prompts = {};
     std::optional<int64_t> padding = {}; // an id of tokens that do not count at the end of a text
+    Json pair = nullptr;                 // "pair" of model.json, if a GGUF file has it
 };
 
 // What a GGUF file says about rotary positions and config.json cannot (github.com/ggml-org/llama.cpp, llama-model.cpp).

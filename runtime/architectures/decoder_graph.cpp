@@ -170,8 +170,11 @@ void DecoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
 
 // The score of what the decoder says next.
 GraphWriter::Tensor DecoderGraph::asked(const GraphWriter::Tensor &x, const Heads &heads) const {
-    const std::string weight = tied_ ? draft_->tied("lm_head.weight", heads.table) : "lm_head.weight";
-    graph_->require(weight, {heads.vocabulary, graph_->channels(x)});
+    const std::string &rows = draft_->token_score->rows;
+    const std::string weight = !rows.empty() ? rows
+                               : tied_       ? draft_->tied("lm_head.weight", heads.table)
+                                             : "lm_head.weight";
+    graph_->require(weight, {rows.empty() ? heads.vocabulary : 2, graph_->channels(x)});
     WordsHead head{.weight = weight, .softcap = heads.softcap};
     if (heads.biased) graph_->require(head.bias = "lm_head.bias", {heads.vocabulary});
     const GraphWriter::Tensor last =

@@ -60,6 +60,9 @@ constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors 
 // The same for texts within the trained context, and for longer ones; "longrope".
 constexpr std::string_view short_factors = "rope_factors_short.weight", long_factors = "rope_factors_long.weight";
 
+constexpr int64_t rank = 4;                             // "pooling_type" of what gives scores (llama.h)
+constexpr const char *asked_rows = "cls.output.weight"; // of tokens that a reranker is asked for
+
 class Reader {
   public:
     explicit Reader(const std::filesystem::path &file)
@@ -159,12 +162,24 @@ class Reader {
         const GgufValue *pooling = find("pooling_type");
         if (pooling == nullptr || pooling->integer() == 0) return std::nullopt;
         constexpr std::array<const char *, 3> kinds{"mean", "first", "last"};
-        constexpr int64_t rank = 4; // a classifier's
-        if (pooling->integer() == rank && architecture_->gguf.encoder) return std::nullopt;
+        if (pooling->integer() == rank && (architecture_->gguf.encoder || token_score())) return std::nullopt;
         if (pooling->integer() < 0 || pooling->integer() > 3)
             pooling->fail(std::to_string(pooling->integer()) +
                           " is not supported here; supported: 0 (none), 1 (mean), 2 (cls) and 3 (last)");
         return SentenceModules::with_pooling(kinds.at(static_cast<size_t>(pooling->integer()) - 1));
+    }
+
+    // Of a decoder that is asked whether a document answers a query, such as Qwen3-Reranker: the file has the rows of
+    // its head that say so.
+    [[nodiscard]] std::optional<TokenScore> token_score() const {
+        const GgufValue *pooling = find("pooling_type"), *labels = find("classifier.output_labels");
+        if (architecture_->gguf.encoder || pooling == nullptr || pooling->integer() != rank || labels == nullptr ||
+            !gguf_.weights.entries().contains(asked_rows))
+            return std::nullopt;
+        const auto found = labels->strings();
+        if (!std::ranges::equal(found, std::array<std::string_view, 2>{"yes", "no"}))
+            labels->fail("only the labels yes and no are supported for " + in_quotes(type_));
+        return TokenScore{.wanted = 0, .other = 1, .place = place_, .rows = asked_rows};
     }
 
     // What the equivalent config.json cannot say.
@@ -233,6 +248,7 @@ class Reader {
     }
 
     void add_classifier(Json &config) const {
+        if (token_score()) return;
         if (const auto head = gguf_.weights.entries().find("cls.output.weight");
             head != gguf_.weights.entries().end() && !head->second.type.shape.empty())
             config["num_labels"] = head->second.type.shape.front();
@@ -395,7 +411,9 @@ std::shared_ptr<model::Model> read(const std::filesystem::path &file, const std:
                     .gguf = true,
                     .rotary = reader.rotary(),
                     .sentences = reader.sentences(),
+                    .token_score = reader.token_score(),
                     .texts = read_text_settings(reader.metadata(), config)};
+        if (draft.token_score) draft.task = Task::texts;
         if (!projector.empty()) add_projector(projector, draft, architecture.gguf.architecture);
         auto model = assemble(draft, std::string(architecture.model_type), file);
         refuse_unused(draft);

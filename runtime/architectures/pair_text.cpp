@@ -1,6 +1,7 @@
 #include "architectures/pair_text.hpp"
 
 #include "architectures/config.hpp"
+#include "base/utf8.hpp"
 
 #include <lamina/chat_template.hpp>
 
@@ -121,6 +122,40 @@ bool makes_conversations(const fs::path &folder) {
 Json pair_block(const model::Chat &chat, const fs::path &folder) {
     const PairWriter writer(chat, folder);
     return {{"plain", json_of(writer.parts(false))}, {"prompted", json_of(writer.parts(true))}};
+}
+
+Json pair_block(std::string_view text, const std::string &place) {
+    constexpr std::array<std::pair<std::string_view, const char *>, 2> places{
+        {{"{query}", "first"}, {"{document}", "second"}}};
+    const auto parts = [&](std::string_view rest, Json out) {
+        while (!rest.empty()) {
+            size_t at = rest.size();
+            const std::pair<std::string_view, const char *> *next = nullptr;
+            for (const auto &each : places)
+                if (const size_t found = rest.find(each.first); found < at) at = found, next = &each;
+            if (at != 0) out.push_back(std::string(rest.substr(0, at)));
+            if (next == nullptr) break;
+            out.push_back({{"of", next->second}});
+            rest.remove_prefix(at + next->first.size());
+        }
+        return out;
+    };
+    for (const auto &[name, part] : places)
+        if (text.find(name) == std::string_view::npos)
+            throw Error(ErrorCode::input, place + ": expected a place " + in_quotes(std::string(name)));
+    constexpr std::string_view instruct = "<Instruct>: ";
+    const size_t begin = text.find(instruct), end = text.find('\n', begin == std::string_view::npos ? 0 : begin);
+    Json prompted = Json::array();
+    std::string_view rest = text;
+    if (begin != std::string_view::npos && end != std::string_view::npos) {
+        prompted.push_back(std::string(text.substr(0, begin + instruct.size())));
+        prompted.push_back({{"of", "prompt"}});
+        rest = text.substr(end);
+    }
+    Json out;
+    out["plain"] = parts(text, Json::array());
+    out["prompted"] = parts(rest, std::move(prompted));
+    return out;
 }
 
 } // namespace lamina::architectures

@@ -5,7 +5,8 @@
 #include "model/model.hpp"
 
 #include <filesystem>
-#include <optional>
+#include <string>
+#include <string_view>
 
 namespace lamina::architectures {
 
@@ -16,5 +17,9 @@ namespace lamina::architectures {
 // prompt, which is the message of the system. Throws Error(input) for a template that does more than to write the texts
 // in their places, and for one that leaves one out.
 [[nodiscard]] Json pair_block(const model::Chat &chat, const std::filesystem::path &folder);
+
+// The same of a template with the places {query} and {document}, as GGUF files have it. What it says behind
+// "<Instruct>: " is left to a prompt, if there is one.
+[[nodiscard]] Json pair_block(std::string_view text, const std::string &place);
 
 } // namespace lamina::architectures

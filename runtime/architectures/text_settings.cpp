@@ -205,6 +205,8 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
     out.source = out.target = Json{{"tokenizer", out.file}};
     if (config.has("max_position_embeddings")) out.context = config.positive("max_position_embeddings");
     out.sampling = sampling_of(metadata);
+    if (constexpr const char *key = "tokenizer.chat_template.rerank"; metadata.has(key))
+        out.pair = pair_block(metadata.at(key).string(), key);
     if (metadata.has("tokenizer.chat_template")) {
         const bool usual =
             metadata.has("tokenizer.ggml.model") && metadata.at("tokenizer.ggml.model").string() == "llama";
@@ -335,6 +337,7 @@ Json reading_block(const Draft &draft) {
     out[of_texts ? "classes" : "token_classes"] = "logits";
     if (!draft.token_score) out["labels"] = labels_of(draft.config);
     out["scores"] = scores_of(draft);
+    if (draft.token_score && !draft.texts->pair.empty()) out["pair"] = draft.texts->pair;
     if (!of_texts || draft.gguf) return out;
     add_prompts(draft.texts->prompts, out);
     if (draft.texts->chat && makes_conversations(draft.folder))

@@ -16,6 +16,7 @@ struct TokenScore {
     int64_t wanted = 0;                // the token that says that it does
     std::optional<int64_t> other = {}; // the one that says that it does not; none: its logit counts as 0
     std::string place = {};            // the file that says so, for messages
+    std::string rows = {};             // the tensor that these ids count rows of; empty: the head for words
 };
 
 // Reads modules.json and the folder of its module LogitScore. none: there is no such module. Throws Error(input) for

@@ -253,12 +253,30 @@ def sentences():
     encoder("sentences_of_qwen2", transformers.Qwen2Model(transformers.Qwen2Config(
         **llama_like(is_causal=False))), hidden)  # like gte-Qwen2
     pool("sentences_of_qwen2", "lasttoken", lambda x, lengths: x[torch.arange(len(x)), lengths - 1])
+    asked = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**llama_like(head_dim=8, tie_word_embeddings=True)))
+    difference = lambda r, lengths: (r.logits[..., 41] - r.logits[..., 17])[torch.arange(3), lengths - 1][:, None]
+    encoder("asked_of_qwen3", asked, lambda r: {"logits": difference(r, torch.tensor([11, 4, 7]))})
+    ask("asked_of_qwen3", 41, 17)
     # EmbeddingGemma, whose tokens see those behind them, in layers with a window, too.
     gemma = dict(head_dim=8, sliding_window=7, use_bidirectional_attention=True)
     for name, scalar, dtype in (("", 12, torch.float16), ("_plain", 8, torch.float32)):  # plain: as GGUF can express
         config = transformers.Gemma3TextConfig(**llama_like(**gemma, query_pre_attn_scalar=scalar))
         encoder("sentences_of_gemma3" + name, transformers.Gemma3TextModel(config), hidden, dtype=dtype)
         pool("sentences_of_gemma3" + name, "mean", lambda x, lengths: x.sum(1) / lengths[:, None])
+
+
+def ask(name, wanted, other):
+    """As sentence-transformers writes a reranker that asks a decoder."""
+    if not is_wanted(name):
+        return
+    module = "sentence_transformers."
+    (here / name / "modules.json").write_text(json.dumps([
+        {"idx": 0, "name": "0", "path": "", "type": module + "base.modules.transformer.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_LogitScore", "type": module + "cross_encoder.modules.logit_score.LogitScore"}]))
+    (here / name / "sentence_bert_config.json").write_text(json.dumps({"transformer_task": "text-generation"}))
+    (here / name / "1_LogitScore").mkdir(exist_ok=True)
+    (here / name / "1_LogitScore/config.json").write_text(json.dumps({
+        "module_input_name": "causal_logits", "true_token_id": wanted, "false_token_id": other}))
 
 
 def pool(name, kind, pooled):

@@ -16,9 +16,9 @@ import sys
 import tempfile
 
 here = pathlib.Path(__file__).parent / "models"
-SOURCES = ["bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "ernie4_5_plain", "exaone4_full",
-           "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4", "glm4_moe_lite_plain", "gpt2", "gpt_neox_plain",
-           "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending", "granite_hybrid_dense_plain",
+SOURCES = ["asked_of_qwen3", "bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "ernie4_5_plain",
+           "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4", "glm4_moe_lite_plain", "gpt2",
+           "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending", "granite_hybrid_dense_plain",
            "granite_hybrid_plain", "granitemoe", "jina_bert", "jina_bert_apart", "lfm2", "lfm2_moe", "llama_tied_biased",
            "mamba2_plain", "ministral3", "mixtral_plain", "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain",
            "nomic_bert_plain", "olmo2", "olmo3", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl",
@@ -111,7 +111,8 @@ def main():
             settings[key] |= values
         model_class = get_model_class(settings["architectures"][0])
         model_class = apart(model_class) if in_halves else model_class
-        model_class.set_vocab = add_words if source == "xlm_roberta_labels" else lambda self: None
+        with_words = source in ("asked_of_qwen3", "xlm_roberta_labels")
+        model_class.set_vocab = add_words if with_words else lambda self: None
         within = getattr(model_class, "Ministral3Model", model_class)  # does the work of Mistral3Model
         within.set_vocab = model_class.set_vocab
         model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead
@@ -124,7 +125,11 @@ def main():
                           max_input_chars_per_word=100)
             made = {"model": pieces, "added_tokens": []}
             (copy / "tokenizer.json").write_text(json.dumps(made))
-            model_class(copy, exact, target / "model.gguf", hparams=settings).write()
+            file = model_class(copy, exact, target / "model.gguf", hparams=settings)
+            if source == "asked_of_qwen3":  # which the converter knows by the name of a folder
+                file.is_rerank = file.is_tied_embeddings = True
+                file.token_true_id, file.token_false_id = 41, 17
+            file.write()
         print(name, model_class.__name__, flush=True)
 
 

@@ -1,4 +1,5 @@
 // Models of sentence-transformers, compared with that package. sentences/make.py wrote them.
+#include "architectures/pair_text.hpp"
 #include "catch.hpp"
 #include "folders.hpp"
 
@@ -89,6 +90,31 @@ TEST_CASE("sentences: classes of a GGUF file have its names, and the scores of i
         const auto at = static_cast<size_t>(std::ranges::find(names, each.label) - names.begin());
         CHECK_THAT(each.score, matchers::within_abs(std::exp(logits[at]) / sum, 1e-5));
     }
+}
+
+TEST_CASE("sentences: a reranker in a GGUF file reads two texts within its template") {
+    const fs::path file = test::architectures / "models" / "gguf_asked_of_qwen3" / "model.gguf";
+    Session session = session_of(file);
+    const std::vector<TextPair> pairs{{"w7", "w9"}, {"w8", "w9"}, {"w7", "w10"}};
+    const auto scores = classify_pairs(session, pairs);
+    REQUIRE(scores.size() == 3);
+    for (const auto &each : scores) REQUIRE(each.size() == 1);
+    CHECK(scores[1].front().score != scores[0].front().score);
+    CHECK(scores[2].front().score != scores[0].front().score);
+    ReadOptions prompted;
+    prompted.prompt_text = "w11";
+    CHECK(classify_pairs(session, pairs, prompted).front().front().score != scores[0].front().score);
+}
+
+TEST_CASE("sentences: places of a template in a GGUF file") {
+    CHECK(architectures::pair_block("a\n<Instruct>: b\nc {query} d{document}", "here").in_one_line() ==
+          R"({"plain": ["a\n<Instruct>: b\nc ", {"of": "first"}, " d", {"of": "second"}], )"
+          R"("prompted": ["a\n<Instruct>: ", {"of": "prompt"}, "\nc ", {"of": "first"}, " d", {"of": "second"}]})");
+    CHECK(
+        architectures::pair_block("{document}{query}!", "here").in_one_line() ==
+        R"({"plain": [{"of": "second"}, {"of": "first"}, "!"], "prompted": [{"of": "second"}, {"of": "first"}, "!"]})");
+    CHECK_THAT(message_of([] { (void)architectures::pair_block("{query}", "here"); }),
+               contains("here: expected a place '{document}'"));
 }
 
 TEST_CASE("sentences: modules and prompts give the vectors of sentence-transformers, after conversion, too") {
