@@ -133,6 +133,12 @@ Method awq(const Config &how) {
               }}}};
 }
 
+// The scale in files of transformers, or in those of AutoFP8 (github.com/neuralmagic/AutoFP8), which vLLM reads.
+std::string scale_of_fp8(const Weights &file, const std::string &module) {
+    const std::string older = module + ".weight_scale", name = older + "_inv";
+    return !file.entries().contains(name) && file.entries().contains(older) ? older : name;
+}
+
 // transformers, finegrained_fp8.py: the product in f32, in the dtype of the model.
 Method fp8(const Config &how, DType dtype) {
     expect_one_of(how, "fmt", {"e4m3"});
@@ -141,12 +147,11 @@ Method fp8(const Config &how, DType dtype) {
         block = {sizes->at(size_t{0}).integer(1, INT32_MAX), sizes->at(size_t{1}).integer(1, INT32_MAX)};
     return {"fp8",
             {{"weight",
-              {"weight_scale_inv", "activation_scale", "input_scale"},
+              {"weight_scale_inv", "weight_scale", "activation_scale", "input_scale"},
               is_fp8,
               [=](const Weights &file, const std::string &module) {
-                  return Method::Matrix(
-                      model::fp8_matrix(file, module + ".weight",
-                                        {.scale = module + ".weight_scale_inv", .block = block, .dtype = dtype}));
+                  return Method::Matrix(model::fp8_matrix(
+                      file, module + ".weight", {.scale = scale_of_fp8(file, module), .block = block, .dtype = dtype}));
               }}},
             of_plain_activations};
 }

@@ -156,6 +156,12 @@ def fp8(block):
     return quantize, {"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3", "weight_block_size": block}
 
 
+def fp8_of_auto_fp8(module, rows, columns):
+    tensors, product = fp8(None)[0](module, rows, columns)
+    tensors[module + ".weight_scale"] = tensors.pop(module + ".weight_scale_inv")
+    return tensors | {module + ".input_scale": torch.ones(1)}, product
+
+
 def fp8_rows(module, rows, columns):
     q, s = random_fp8(rows, columns), scales(rows, 1, dtype=torch.bfloat16)
     return {module + ".weight": q, module + ".weight_scale": s, module + ".input_scale": scales(1)}, \
@@ -217,6 +223,8 @@ if __name__ == "__main__":
     quantized("quant_bytes_f32", qwen2(), byte_rows(torch.float32), bfloat)
     quantized("quant_fp8", llama(), fp8([16, 32]), bfloat)
     quantized("quant_fp8_whole", qwen2(), fp8(None), bfloat)
+    quantized("quant_auto_fp8", llama(), (fp8_of_auto_fp8, {
+        "quant_method": "fp8", "activation_scheme": "static", "ignored_layers": ["lm_head"]}), bfloat)
     quantized("quant_nf4", llama(), four_bits(True), bfloat)
     quantized("quant_fp4", qwen2(), four_bits(False, "fp4", 128), bfloat)
     quantized("quant_int8", llama(), (eight_bits, {"quant_method": "bitsandbytes", "load_in_8bit": True}), half)
