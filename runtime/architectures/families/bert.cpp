@@ -69,12 +69,15 @@ class Bert {
         const Tensor words = graph_.embedding(name + "word_embeddings", encoder_.ids(),
                                               {.rows = config_.positive("vocab_size"), .channels = embedded_});
         const Tensor placed = graph_.learned_positions(positions, words, "", rows - first);
-        const Tensor typed =
-            kind_.typed ? graph_.embedding(
-                              name + "token_type_embeddings", encoder_.token_types(),
-                              {.rows = config_.positive("type_vocab_size"), .channels = embedded_, .residual = placed})
-                        : placed;
-        return graph_.layer_norm(name + "LayerNorm", typed, {.eps = eps_});
+        const std::string types = name + "token_type_embeddings";
+        const bool typed = // a GGUF file of DistilBERT has no types
+            kind_.typed && (!draft_.gguf || draft_.weights.entries().contains(types + ".weight"));
+        const Tensor all =
+            typed ? graph_.embedding(
+                        types, encoder_.token_types(),
+                        {.rows = config_.positive("type_vocab_size"), .channels = embedded_, .residual = placed})
+                  : placed;
+        return graph_.layer_norm(name + "LayerNorm", all, {.eps = eps_});
     }
 
     // The tables of MPNet have 32 buckets that count, whatever their size.
