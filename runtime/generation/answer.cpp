@@ -12,6 +12,7 @@ std::unique_ptr<model::TextStream> Answer::begin() const {
     if (model_.encode.empty() && model_.target->split() == model::TextCodec::Split::tokenizer)
         for (const int32_t token : std::get<Ids>(source_))
             if (token >= 0) (void)stream->push(token); // not of an image
+    stream->drop_held();
     return stream;
 }
 

@@ -85,6 +85,7 @@ class TokenizerCodec final : public TextCodec {
       public:
         Stream(const Tokenizer &tokenizer, bool special) : decoder_(tokenizer, !special) {}
         std::string push(int32_t id) override { return decoder_.push(id); }
+        void drop_held() override { decoder_.drop_held(); }
         std::string finish() override { return decoder_.finish(); }
 
       private:

@@ -25,6 +25,7 @@ class TextStream {
   public:
     virtual ~TextStream() = default;
     [[nodiscard]] virtual std::string push(int32_t id) = 0; // the text that this token adds
+    virtual void drop_held() {}                             // what it has held back, the end of a prompt, is left out
     [[nodiscard]] virtual std::string finish() = 0;         // the remaining text, after the last token
 };
 

@@ -91,17 +91,19 @@ std::string cleaned_up(std::string text) {
 }
 
 size_t settled(std::string_view text) {
-    // All rules begin with a space. Only " ' " has another one, and only what it leaves of " n ' t" and "  ' m" makes a
-    // rule fit that did not.
+    // All rules begin with a space and have at most three bytes more. Only " ' " has another space, and only what it
+    // leaves of " n ' t" and "  ' m" makes a rule fit that did not.
+    constexpr size_t longest_rest = 3;
     size_t last = text.rfind(' ');
-    while (last != std::string_view::npos && last > 0) {
+    if (last == std::string_view::npos || text.size() - last - 1 > longest_rest) return text.size();
+    while (last > 0) {
         const size_t before = text.rfind(' ', last - 1);
         if (before == std::string_view::npos) break;
         const std::string_view word = text.substr(before + 1, last - before - 1);
         if (word != "" && word != "n" && word != "'") break;
         last = before;
     }
-    return last == std::string_view::npos ? 0 : last;
+    return last;
 }
 
 Decoder decode_byte_level() {

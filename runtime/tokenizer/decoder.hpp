@@ -16,8 +16,7 @@ using Decoder = std::function<std::vector<std::string>(std::vector<std::string>)
 // Without spaces before punctuation marks and in English contractions (transformers, tokenization_utils_base.py,
 // clean_up_tokenization).
 [[nodiscard]] std::string cleaned_up(std::string text);
-// How much of a text that goes on may be cleaned up already: up to a space that nothing later joins to what is before
-// it.
+// How much of a text that goes on may be cleaned up already: what follows changes nothing there.
 [[nodiscard]] size_t settled(std::string_view text);
 
 [[nodiscard]] Decoder decode_byte_level();

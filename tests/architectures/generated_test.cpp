@@ -257,3 +257,17 @@ TEST_CASE("generated: what a draft guesses beyond the model's tokens is left out
     session.use_draft(runtime().session(runtime().load(longer), runtime().device("cpu")));
     CHECK(session.generate({"w5 w6"}, options).front() == alone);
 }
+
+TEST_CASE("generated: no word of a prompt comes again where texts are cleaned up") {
+    const WithTokenizer plain("llama"), cleaning("llama");
+    cleaning.write("tokenizer_config.json", json{{"clean_up_tokenization_spaces", true}}.dump());
+    GenerateOptions options;
+    options.max_length = 6, options.ignore_end = true;
+    const std::vector<std::string> prompts{"w5 w6 w7", "w9"};
+    const std::vector<std::string> wanted = plain.session().generate(prompts, options);
+    CHECK(cleaning.session().generate(prompts, options) == wanted);
+    std::vector<std::string> pieces(prompts.size());
+    options.stream = [&](size_t text, std::string_view piece) { pieces[text] += piece; };
+    CHECK(cleaning.session().generate(prompts, options) == wanted);
+    CHECK(pieces == wanted);
+}
