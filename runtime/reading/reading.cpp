@@ -201,6 +201,17 @@ std::vector<float> values_of(const model::Reading &model, const Encoding &text, 
     return out;
 }
 
+// How many tokens of a text are those of its beginning alone: the last one may be a part of a token of the text.
+size_t common_tokens(const Encoding &beginning, const Encoding &text) {
+    size_t out = 0;
+    for (size_t i = 0; i < text.size() && out < beginning.size(); ++i) {
+        if (text.special[i] && text.ids[i] != beginning.ids[out]) continue; // around the text
+        if (text.ids[i] != beginning.ids[out]) break;
+        ++out;
+    }
+    return out;
+}
+
 } // namespace
 
 const model::Reading &reading_of(const model::Model &model) {
@@ -293,15 +304,15 @@ WholeTexts read_whole(const model::Model &model, const std::vector<std::string> 
     const model::Reading &reading = reading_of(model);
     const Prompt prompt = prompt_of(reading, options.prompt, options.prompt_text);
     if (prompt.uncounted != 0)
-        throw Error(ErrorCode::usage, model.folder.string() +
-                                          " does not count the tokens of prompts: expected no prompt, "
-                                          "because texts are read in windows");
+        throw Error(ErrorCode::usage, "this model does not count the tokens of its prompts, so with a prompt its texts "
+                                      "cannot be read in windows");
     WholeTexts out;
-    out.prompt = reading.tokenizer.encode(prompt.text, {.add_special_tokens = false}).size();
+    const Encoding alone = reading.tokenizer.encode(prompt.text, {.add_special_tokens = false});
     for (size_t i = 0; i < texts.size(); ++i) {
         std::string why;
         try {
             out.encodings.push_back(reading.tokenizer.encode(prompt.text + texts[i]));
+            out.prompts.push_back(common_tokens(alone, out.encodings.back()));
             why = why_not(out.encodings.back(), SIZE_MAX, 0);
         } catch (const Error &e) { // it is not UTF-8
             why = e.what();

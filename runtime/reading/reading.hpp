@@ -58,7 +58,7 @@ struct Found {
 // Texts of any length, with special tokens and the prompt.
 struct WholeTexts {
     std::vector<Encoding> encodings;
-    size_t prompt = 0; // tokens of the prompt, of each
+    std::vector<size_t> prompts; // how many tokens of each are the prompt's alone
 };
 // Throws Error(usage) where a prompt does not count, and Error(input) for a text without tokens.
 [[nodiscard]] WholeTexts read_whole(const model::Model &model, const std::vector<std::string> &texts,

@@ -41,7 +41,7 @@ std::vector<TextWindow> windows_of(const model::Model &model, const std::vector<
     const auto longest = static_cast<size_t>(reading_of(model).longest);
     std::vector<TextWindow> out;
     for (size_t i = 0; i < texts.size(); ++i) {
-        const Parts text = parts_of(whole.encodings[i], whole.prompt);
+        const Parts text = parts_of(whole.encodings[i], whole.prompts[i]);
         const size_t around = text.before.size() + text.behind.size();
         if (around >= longest)
             throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": the prompt and special tokens are " +
@@ -61,6 +61,10 @@ std::vector<TextWindow> windows_of(const model::Model &model, const std::vector<
 }
 
 Tensor mean_of(const std::vector<TextWindow> &windows, const Tensor &vectors) {
+    if (vectors.shape().size() != 2 || vectors.shape()[0] != static_cast<int64_t>(windows.size()))
+        throw Error(ErrorCode::usage, "the mean of windows: expected a vector for each of the " +
+                                          std::to_string(windows.size()) + " windows, found " +
+                                          to_string(vectors.shape()));
     const auto width = static_cast<size_t>(vectors.shape().at(1));
     const size_t texts = windows.empty() ? 0 : windows.back().text + 1;
     Tensor out(TensorType{DType::f32, {static_cast<int64_t>(texts), static_cast<int64_t>(width)}});
