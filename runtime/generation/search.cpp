@@ -396,11 +396,19 @@ void Search::place_choices(std::span<int32_t> parents) {
 }
 
 void Search::sample(std::span<const Scores> scores) {
-    std::vector<std::pair<int32_t, double>> drawn(live_.size()); // all, before one is added: a device may be lost
-    for (size_t b = 0; b < live_.size(); ++b) {
-        if (live_[b].log_probability == never) continue;
-        const size_t place = draw_place(scores[b], b);
-        drawn[b] = {tokens_[place], log_probabilities_[place]};
+    // All are drawn before one is added, because a device may be lost meanwhile: then nothing has happened.
+    std::vector<std::pair<int32_t, double>> drawn(live_.size());
+    std::vector<SampleMemory> memories;
+    for (const Beam &beam : live_) memories.push_back(beam.memory);
+    try {
+        for (size_t b = 0; b < live_.size(); ++b) {
+            if (live_[b].log_probability == never) continue;
+            const size_t place = draw_place(scores[b], b);
+            drawn[b] = {tokens_[place], log_probabilities_[place]};
+        }
+    } catch (...) {
+        for (size_t b = 0; b < live_.size(); ++b) live_[b].memory = memories[b];
+        throw;
     }
     for (size_t b = 0; b < live_.size(); ++b) {
         Beam &beam = live_[b];

@@ -326,6 +326,7 @@ void Slots::score_prompts() {
         if (!slots_[i] || !slots_[i]->search.wants_prompt_scores()) continue;
         Search &search = slots_[i]->search;
         std::span<const int32_t> &tokens = tokens_[i]; // there is one beam
+        if (tokens.empty()) continue;
         const size_t count = tokens.size() - (reading_[i] ? 0 : 1);
         try {
             decoder_->score(i, tokens.first(count), [&](std::span<const Scores> scores) { search.score(scores); });
