@@ -207,7 +207,7 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
         if (name == names.front() || std::ranges::count(models.front().aliases, name) != 0 ||
             std::ranges::count(names, name) != 0 || name.find('/') != std::string::npos)
             throw Error(ErrorCode::usage, "--lora: " + in_quotes(name) + " cannot be the name of another adapter");
-        server->add({.name = name, .parent = names.front(), .adapters = {adapter}});
+        server->add({.name = name, .parent = names.front(), .adapters = {{whole_path(adapter.path), adapter.scale}}});
         names.push_back(name);
     }
     for (size_t i = 0; i < names.size() && (options.most_models == 0 || i < options.most_models); ++i) {

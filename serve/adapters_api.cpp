@@ -43,8 +43,13 @@ void Api::mix_adapters(const Call &call, const AnswerRequest &request) {
     }
     if (wanted.empty()) return;
     (void)engine_that_writes(call, request.model);
+    std::shared_ptr<Engine> &engine = call.use->engine;
+    if (auto known_mix = models_.mix(*engine, wanted)) {
+        engine = std::move(known_mix);
+        return;
+    }
     const auto turn = take(mixing_, 1, call.request);
-    call.use->engine = models_.mixed(call.use->engine, wanted);
+    engine = models_.mixed(engine, wanted);
 }
 
 } // namespace lamina::serve

@@ -191,6 +191,20 @@ void expect_tokens(const Engine &engine, const std::map<int32_t, double> &biases
                       "logit_bias");
 }
 
+// Of the texts below, before there is memory for them.
+size_t bytes_of_echoes(const Engine &engine, const AnswerRequest &request,
+                       const std::vector<std::vector<int32_t>> &prompts) {
+    size_t out = 0;
+    if (!request.echo) return out;
+    const std::vector<TokenText> &tokens = engine.tokens(false);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+        if (request.ids.empty()) out += request.prompts[i].size();
+        if (!request.ids.empty())
+            for (const int32_t id : prompts[i]) out += tokens.at(static_cast<size_t>(id)).bytes.size();
+    }
+    return out;
+}
+
 std::vector<Echo> echoes_of(const Engine &engine, const AnswerRequest &request,
                             const std::vector<std::vector<int32_t>> &prompts) {
     std::vector<Echo> out;
@@ -241,12 +255,11 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
     writing->engine = &engine;
     writing->told = request.choices;
     writing->choices = std::max(request.choices, request.tried);
-    writing->echoes = echoes_of(engine, request, prompts);
     for (const std::vector<int32_t> &prompt : prompts) writing->prompt_tokens += prompt.size();
     const size_t answers = prompts.size() * writing->choices;
     constexpr size_t of_token = 96; // of a prompt, with what the batch makes of it
     size_t own = answers * memory_of(options) + writing->choices * writing->prompt_tokens * of_token;
-    for (const Echo &echo : writing->echoes) own += 2 * writing->choices * echo.text.size();
+    own += 2 * writing->choices * bytes_of_echoes(engine, request, prompts);
     if (own > most_answer_memory)
         throw Refusal(400,
                       "request: " + std::to_string(answers) + " answers to prompts of " +
@@ -276,6 +289,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
     auto scores = take(answer_memory_, memory, call.request);
     writing->memory = std::make_shared<Memory>(
         Memory{given.memory, std::move(grammar), std::move(scores), take(request_memory_, own, call.request)});
+    writing->echoes = echoes_of(engine, request, prompts);
     for (const std::vector<int32_t> &prompt : prompts)
         for (size_t i = 0; i < writing->choices; ++i, ++options.first) { // each draws random numbers of its own
             const auto &answer = writing->answers.emplace_back(call.work<Answer>());

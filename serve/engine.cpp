@@ -76,6 +76,7 @@ Engine::Engine(std::string name, const Runtime &runtime, const Model &model, con
           name_, metrics_),
       recordings_(
           windows_at_once, [this](const auto &piece) { transcribe(piece); }, name_, metrics_) {
+    if (embeds()) width_ = static_cast<size_t>(embed(session_, std::vector<std::string>()).shape().at(1));
     if (writes()) writer_.emplace(session_, BatchOptions{room_.slots, room_.length}, name_, metrics_);
     thread_ = std::thread([this] { run(); });
 }

@@ -56,6 +56,7 @@ class Engine {
     [[nodiscard]] bool embeds() const {
         return contents_.reading && contents_.reading->gives == TextReading::Gives::embedding;
     }
+    [[nodiscard]] size_t width() const { return width_; } // of its vectors
     [[nodiscard]] bool classifies() const {
         return contents_.reading && contents_.reading->gives == TextReading::Gives::classes;
     }
@@ -116,6 +117,7 @@ class Engine {
     SessionOptions how_;
     BatchRoom room_;
     Session session_;
+    size_t width_ = 0;
     // Of the thread: what it has begun.
     Pieces<Embedding> texts_;
     Pieces<Ranking> rankings_;

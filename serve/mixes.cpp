@@ -22,7 +22,7 @@ bool same(const std::vector<Adapter> &a, const std::vector<Adapter> &b) {
 std::shared_ptr<Engine> Mixes::find(const Engine &parent, const std::vector<Adapter> &adapters) {
     const std::scoped_lock lock(mutex_);
     for (const std::shared_ptr<Mix> &each : all_) {
-        if (each->parent.get() != &parent || !same(each->adapters, adapters)) continue;
+        if (each->old || each->parent.get() != &parent || !same(each->adapters, adapters)) continue;
         each->used = ++uses_;
         return engine_of(each);
     }
@@ -66,6 +66,19 @@ void Mixes::forget(const Engine &parent) {
     for (auto each = all_.begin(); each != all_.end();) {
         const auto next = std::next(each);
         if ((*each)->parent.get() == &parent && each->use_count() == 1) dropped.splice(dropped.end(), all_, each);
+        each = next;
+    }
+}
+
+void Mixes::forget(const std::filesystem::path &adapter) {
+    std::list<std::shared_ptr<Mix>> dropped;
+    const std::scoped_lock lock(mutex_);
+    for (auto each = all_.begin(); each != all_.end();) {
+        const auto next = std::next(each);
+        const bool has_it =
+            std::ranges::find(each->get()->adapters, adapter, &Adapter::path) != (*each)->adapters.end();
+        if (has_it) (*each)->old = true, (*each)->used = 0; // the next to make room
+        if (has_it && each->use_count() == 1) dropped.splice(dropped.end(), all_, each);
         each = next;
     }
 }

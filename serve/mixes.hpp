@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <memory>
@@ -25,6 +26,8 @@ class Mixes {
         const std::function<std::unique_ptr<Engine>(const Engine &parent, const std::vector<Adapter> &adapters)> &make);
     // Those of a model that nobody uses, since it is going to be unloaded.
     void forget(const Engine &parent);
+    // Those with this adapter, since it is unloaded: they are not found any more.
+    void forget(const std::filesystem::path &adapter);
     [[nodiscard]] std::vector<std::shared_ptr<Engine>> all() const;
 
   private:
@@ -33,6 +36,7 @@ class Mixes {
         std::vector<Adapter> adapters;
         std::unique_ptr<Engine> engine; // after its parent, so that it ends first
         uint64_t used = 0;              // the larger, the later
+        bool old = false;               // one of its adapters has been unloaded since
     };
     [[nodiscard]] static std::shared_ptr<Engine> engine_of(const std::shared_ptr<Mix> &mix) {
         return {mix, mix->engine.get()};

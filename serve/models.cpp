@@ -217,6 +217,8 @@ void Models::do_unload(Entry &entry) {
         std::this_thread::sleep_for(often);
     }
     engine.reset();
+    if (!entry.model.parent.empty())
+        for (const Adapter &adapter : entry.model.adapters) mixes_.forget(adapter.path);
     change(entry, State::unloaded);
 }
 
@@ -258,6 +260,10 @@ uint64_t Models::promised_on(const Device &device) const {
         for (const std::shared_ptr<Engine> &each : engines)
             if (share_a_device(each->device(), device)) out += each->room().caches;
     return out;
+}
+
+std::shared_ptr<Engine> Models::mix(const Engine &parent, const std::vector<Adapter> &adapters) {
+    return mixes_.find(parent, adapters);
 }
 
 std::shared_ptr<Engine> Models::mixed(const std::shared_ptr<Engine> &parent, const std::vector<Adapter> &adapters) {

@@ -60,6 +60,8 @@ class Models {
     [[nodiscard]] std::shared_ptr<Engine> find(std::string_view name);
     // The name of a model that has this alias or name; throws the same.
     [[nodiscard]] const std::string &name_of(std::string_view alias) const;
+    // The model with these adapters of it, if it has been made; else null.
+    [[nodiscard]] std::shared_ptr<Engine> mix(const Engine &parent, const std::vector<Adapter> &adapters);
     // A model with these adapters of it. One thread at a time. Throws Refusal (503) if there are too many others, and
     // Error.
     [[nodiscard]] std::shared_ptr<Engine> mixed(const std::shared_ptr<Engine> &parent,

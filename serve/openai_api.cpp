@@ -40,6 +40,15 @@ Tensor shortened(const Tensor &vectors, int64_t width) {
 } // namespace
 
 Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work, size_t tokens) {
+    constexpr size_t most = size_t{1} << 23; // 2048 vectors of 4096 numbers
+    const size_t values = work->size() * engine.width();
+    if (values > most)
+        throw Refusal(400,
+                      "request: " + std::to_string(work->size()) + " vectors of " + std::to_string(engine.width()) +
+                          " numbers are more than one answer may have, " + std::to_string(most) +
+                          " numbers in all; send fewer texts at once",
+                      "input");
+    work->memory = take(answer_memory_, values * sizeof(float), call.request);
     engine.submit(work);
     await(*work, call.request);
     count(call, {.prompt = tokens});

@@ -97,7 +97,8 @@ std::string replaced(std::string text, const std::string &from, const std::strin
     return text;
 }
 
-std::string with_name(std::string text, const std::string &path, const std::string &name) {
+std::string with_name(std::string text, std::string path, const std::string &name) {
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
     const auto in_name = [&](size_t i) {
         const auto c = static_cast<unsigned char>(i < text.size() ? text[i] : ' ');
         return c >= 0x80 || std::isalnum(c) != 0 || c == '_' || c == '-';

@@ -38,7 +38,7 @@ class Refusal : public std::runtime_error {
 // `text` with `to` wherever it has `from`.
 [[nodiscard]] std::string replaced(std::string text, const std::string &from, const std::string &to);
 // `text` with `name` wherever it has `path`, or a file below it, and not merely a longer name with these letters.
-[[nodiscard]] std::string with_name(std::string text, const std::string &path, const std::string &name);
+[[nodiscard]] std::string with_name(std::string text, std::string path, const std::string &name);
 
 // The JSON of the error alone, of OpenAI's API and of Anthropic's: {"type": "error", "error": {"type", "message"}}.
 [[nodiscard]] std::string openai_error(int status, const std::string &message, const std::string &field,

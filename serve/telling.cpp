@@ -68,6 +68,7 @@ size_t tokens_of(std::string_view part, const Hypothesis &answer, const std::vec
     if (part.empty() || begin == std::string_view::npos) return 0;
     size_t out = 0, at = 0;
     for (const int32_t token : answer.tokens) {
+        if (static_cast<size_t>(token) >= texts.size()) continue; // a row of the model that has no token
         const std::string &bytes = texts.at(static_cast<size_t>(token)).bytes;
         if (at >= end) break;
         if (!whole.substr(at).starts_with(bytes)) continue; // special ones are not in the text
@@ -79,7 +80,7 @@ size_t tokens_of(std::string_view part, const Hypothesis &answer, const std::vec
 
 std::string Telling::of(Work::News news, bool last) {
     if (alone_) news.text.clear(), news.scores.clear();
-    if (echo_ != nullptr && (last || !news.text.empty() || !news.prompt_scores.empty())) {
+    if (echo_ != nullptr && (last || !news.text.empty() || !news.prompt_scores.empty() || !news.scores.empty())) {
         const Echo &echo = *std::exchange(echo_, nullptr);
         if (echo.scored) events_->take_prompt(echo.text, echo.scores(std::move(news.prompt_scores)));
         news.text.insert(0, echo.text);

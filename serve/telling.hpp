@@ -42,7 +42,8 @@ class Telling {
     // `last`: nothing follows.
     [[nodiscard]] std::string of(Work::News news, bool last);
     [[nodiscard]] std::string finish(const Answer &answer, const Usage &usage) {
-        return events_->finish({answer.hypothesis.finish, called_, answer.options.stop}, usage);
+        const Finish how = alone_ ? Finish::length : answer.hypothesis.finish; // nobody is told of its token
+        return events_->finish({how, called_, answer.options.stop}, usage);
     }
 
   private:
