@@ -43,9 +43,9 @@ void wait_for_work() { patience_s = 0; }
 AnswerInterrupt::AnswerInterrupt() { answering = true; }
 
 AnswerInterrupt::~AnswerInterrupt() {
-    answering = false;
     int ctrl_c = SIGINT;
     caught.compare_exchange_strong(ctrl_c, 0);
+    answering = false; // then, so that one that comes between counts as at the prompt
 }
 
 } // namespace lamina::cli

@@ -33,7 +33,7 @@ class GenerateOptions(TypedDict, total=False):
     xtc_probability, xtc_threshold
         So often, of the tokens with at least the threshold's probability (0.1), leave out all but the least likely.
     mirostat, mirostat_tau, mirostat_eta
-        2: leave out tokens that surprise too much, so that the text's surprise by mirostat_tau bits (5) on average, and
+        2: leave out tokens that surprise too much, so that tokens surprise by mirostat_tau bits (5) on average, and
         each corrects the next by mirostat_eta (0.1) of its error; 0: off. Not for beams that compete.
     repetition_penalty
         Above 1: make tokens that have occurred less likely; as the model says, else 1.

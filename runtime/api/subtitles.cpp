@@ -36,7 +36,9 @@ std::string subtitles(const Transcript &transcript, Subtitles format) {
     };
     for (const Transcript::Segment &each : transcript.segments) add(each.begin, each.end, each.text);
     if (transcript.segments.empty())
-        for (const Transcript::Part &part : transcript.parts) add(part.begin, part.end, part.hypothesis.text);
+        for (const Transcript::Part &part : transcript.parts)
+            if (part.hypothesis.text.find_first_not_of(' ') != std::string::npos)
+                add(part.begin, part.end, part.hypothesis.text);
     return out;
 }
 

@@ -60,7 +60,7 @@ constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors 
 // The same for texts within the trained context, and for longer ones; "longrope".
 constexpr std::string_view short_factors = "rope_factors_short.weight", long_factors = "rope_factors_long.weight";
 
-constexpr int64_t rank = 4;                             // "pooling_type" of what gives scores (llama.h)
+constexpr int64_t pooled_rank = 4;                      // "pooling_type" of what gives scores (llama.h)
 constexpr const char *asked_rows = "cls.output.weight"; // of tokens that a reranker is asked for
 
 class Reader {
@@ -162,7 +162,7 @@ class Reader {
         const GgufValue *pooling = find("pooling_type");
         if (pooling == nullptr || pooling->integer() == 0) return std::nullopt;
         constexpr std::array<const char *, 3> kinds{"mean", "first", "last"};
-        if (pooling->integer() == rank && (architecture_->gguf.encoder || token_score())) return std::nullopt;
+        if (pooling->integer() == pooled_rank && (architecture_->gguf.encoder || token_score())) return std::nullopt;
         if (pooling->integer() < 0 || pooling->integer() > 3)
             pooling->fail(std::to_string(pooling->integer()) +
                           " is not supported here; supported: 0 (none), 1 (mean), 2 (cls) and 3 (last)");
@@ -173,8 +173,8 @@ class Reader {
     // its head that say so.
     [[nodiscard]] std::optional<TokenScore> token_score() const {
         const GgufValue *pooling = find("pooling_type"), *labels = find("classifier.output_labels");
-        if (architecture_->gguf.encoder || pooling == nullptr || pooling->integer() != rank || labels == nullptr ||
-            !gguf_.weights.entries().contains(asked_rows))
+        if (architecture_->gguf.encoder || pooling == nullptr || pooling->integer() != pooled_rank ||
+            labels == nullptr || !gguf_.weights.entries().contains(asked_rows))
             return std::nullopt;
         const auto found = labels->strings();
         if (!std::ranges::equal(found, std::array<std::string_view, 2>{"yes", "no"}))

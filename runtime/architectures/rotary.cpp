@@ -297,6 +297,8 @@ Rotary rotary(const Draft &draft, int64_t head_dim, const RotaryKind &kind) {
         llama3(s, frequencies);
     }
     if (kind.scales_scores) out.score_factor = score_factor(s);
+    if (kind.scales_queries && !s.apart && !draft.gguf)
+        draft.config.fail("rope_parameters", "is missing, which this model_type needs");
     if (kind.scales_queries && s.apart) {
         s.config.ignore({"max_position_embeddings"});
         if (s.config.real("llama_4_scaling_beta", 0) != 0) out.positions = s.trained;

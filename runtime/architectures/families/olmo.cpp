@@ -105,7 +105,7 @@ void build_normed_after(Draft &draft, Kind kind) {
     if (exaone) window = windows_of_exaone(config, sizes.layers, draft.gguf);
     if (kind == Kind::olmo3)
         window =
-            windows(config, sizes.layers, config.positive("sliding_window"),
+            windows(config, sizes.layers, config.find("sliding_window") ? config.positive("sliding_window") : 0,
                     draft.gguf && config.has("sliding_window_pattern") ? config.positive("sliding_window_pattern") : 4);
     const bool turned_everywhere = !exaone || !config.find("sliding_window");
 
