@@ -114,7 +114,11 @@ std::filesystem::path ordinary_file(const std::filesystem::path &file, const std
     if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored))
         throw Error(ErrorCode::usage,
                     option + " " + file.string() + ": is no ordinary file; expected one, or a new name");
-    return std::filesystem::is_symlink(file, ignored) ? std::filesystem::weakly_canonical(file) : file;
+    constexpr int most_links = 40; // as Linux follows
+    std::filesystem::path out = file;
+    for (int i = 0; i < most_links && std::filesystem::is_symlink(out, ignored); ++i)
+        out = out.parent_path() / std::filesystem::read_symlink(out, ignored);
+    return out;
 }
 
 void print_error(std::string_view message) {

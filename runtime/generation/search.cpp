@@ -397,24 +397,23 @@ void Search::place_choices(std::span<int32_t> parents) {
 
 void Search::sample(std::span<const Scores> scores) {
     // All are drawn before one is added, because a device may be lost meanwhile: then nothing has happened.
-    std::vector<std::pair<int32_t, double>> drawn(live_.size());
-    std::vector<SampleMemory> memories;
-    for (const Beam &beam : live_) memories.push_back(beam.memory);
+    drawn_.resize(live_.size());
+    for (size_t b = 0; b < live_.size(); ++b) drawn_[b].before = live_[b].memory;
     try {
         for (size_t b = 0; b < live_.size(); ++b) {
             if (live_[b].log_probability == never) continue;
             const size_t place = draw_place(scores[b], b);
-            drawn[b] = {tokens_[place], log_probabilities_[place]};
+            drawn_[b].token = tokens_[place], drawn_[b].log_probability = log_probabilities_[place];
         }
     } catch (...) {
-        for (size_t b = 0; b < live_.size(); ++b) live_[b].memory = memories[b];
+        for (size_t b = 0; b < live_.size(); ++b) live_[b].memory = drawn_[b].before;
         throw;
     }
     for (size_t b = 0; b < live_.size(); ++b) {
         Beam &beam = live_[b];
         if (beam.log_probability == never) continue;
-        const int32_t token = drawn[b].first;
-        beam.log_probability += drawn[b].second;
+        const int32_t token = drawn_[b].token;
+        beam.log_probability += drawn_[b].log_probability;
         if (const auto how = finish_of(b, token)) {
             finish(b, token, beam.log_probability, *how);
             beam.log_probability = never;

@@ -103,6 +103,11 @@ class Search {
         std::vector<ScoredToken> scores{};  // of the tokens beyond the prefix, if they are wanted
         SampleMemory memory{};              // of a sample
     };
+    struct Drawn {
+        int32_t token = 0;
+        double log_probability = 0;
+        SampleMemory before{}; // of the beam
+    };
     struct Choice {
         double log_probability;
         size_t beam, place; // it is at this place of the beam's likeliest tokens
@@ -162,7 +167,8 @@ class Search {
     std::vector<int32_t> tokens_;            // these
     Ids room_;                               // for processors
     std::vector<double> weights_;            // of which a token is drawn
-    std::vector<Choice> choices_;            // of all beams, the likeliest first
+    std::vector<Choice> choices_;
+    std::vector<Drawn> drawn_; // of all beams, the likeliest first
     bool done_ = false;
 };
 

@@ -15,6 +15,9 @@ import shutil
 import sys
 import tempfile
 
+from safetensors import safe_open
+from safetensors.torch import save_file
+
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["asked_of_qwen3", "bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "distilbert",
            "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4", "glm4_moe_lite_plain",
@@ -89,6 +92,13 @@ def apart(model_class):
     return Apart
 
 
+def copy_golden(source, target):
+    """Files have no pooler of BERT."""
+    with safe_open(source / "golden.safetensors", "pt") as golden:
+        tensors = {name: golden.get_tensor(name) for name in golden.keys() if name != "out.encode.pooled"}
+        save_file(tensors, target / "golden.safetensors", metadata=golden.metadata())
+
+
 def main():
     sys.path[1:1] = [sys.argv[1], sys.argv[1] + "/gguf-py"]
     import gguf
@@ -104,7 +114,7 @@ def main():
         source = source.removesuffix("_apart")
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        shutil.copy(here / source / "golden.safetensors", target)
+        copy_golden(here / source, target)
         settings = ModelBase.load_hparams(here / source, False)
         as_published(settings)
         for key, values in more.items():

@@ -155,8 +155,8 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
         CHECK_THAT(refusal("llama", "quantization_config", {{"quant_method", method}, {"bits", 4}}),
                    contains("/quantization_config: the weights are quantized by " + method) && contains("GGUF"));
     CHECK_THAT(refusal("llama", "quantization_config", {{"bits", 4}}), contains("/quantization_config"));
-    CHECK_THAT(refusal("bert", "model_type", "wavlm"),
-               contains("'wavlm' is not supported; supported: ") && !contains("did you mean"));
+    CHECK_THAT(refusal("bert", "model_type", "moonshine"),
+               contains("'moonshine' is not supported; supported: ") && !contains("did you mean"));
     CHECK_THAT(refusal("llama", "model_type", "lama"),
                contains("/model_type") && contains("llama") && contains("bert"));
     CHECK_THAT(refusal("llama", "hidden_act", "mish"), contains("/hidden_act") && contains("mish") && contains("silu"));
