@@ -278,14 +278,19 @@ std::string Api::told(const std::exception &why) const {
 }
 
 std::string Api::without_paths(std::string text) const {
-    if (text.starts_with("request: ")) return text; // about what the client sent: "/model" is a place in it
+    constexpr std::string_view of_request = "request: "; // a place in what the client sent follows, such as "/model"
+    std::string place;
+    if (text.starts_with(of_request)) {
+        place = text.substr(0, text.find(": ", of_request.size()));
+        text.erase(0, place.size());
+    }
     for (const Models::Listed &each : models_.list()) {
         if (each.engine != nullptr) text = with_name(text, each.engine->contents().folder.string(), each.model->name);
         text = with_name(text, each.model->path.string(), each.model->name);
         for (const Adapter &adapter : each.model->adapters)
             text = with_name(text, adapter.path.string(), each.model->name);
     }
-    return text;
+    return place + text;
 }
 
 Engine &Api::engine_called(const Call &call, const std::string &name) {

@@ -125,7 +125,8 @@ class Reader {
             }
         for (const auto &[ours, tensor] : kind.flags) out[ours] = gguf_.weights.entries().contains(tensor);
         if (const auto table = gguf_.weights.entries().find("token_embd.weight");
-            table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
+            find("vocab_size") == nullptr && table != gguf_.weights.entries().end() &&
+            !table->second.type.shape.empty())
             out["vocab_size"] = table->second.type.shape.front();
         if (const auto table = gguf_.weights.entries().find("token_types.weight");
             table != gguf_.weights.entries().end() && !table->second.type.shape.empty())

@@ -253,7 +253,8 @@ def sentences():
     encoder("sentences_of_qwen2", transformers.Qwen2Model(transformers.Qwen2Config(
         **llama_like(is_causal=False))), hidden)  # like gte-Qwen2
     pool("sentences_of_qwen2", "lasttoken", lambda x, lengths: x[torch.arange(len(x)), lengths - 1])
-    asked = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**llama_like(head_dim=8, tie_word_embeddings=True)))
+    asked = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**llama_like(
+        head_dim=8, tie_word_embeddings=True, max_position_embeddings=256)))
     difference = lambda r, lengths: (r.logits[..., 41] - r.logits[..., 17])[torch.arange(3), lengths - 1][:, None]
     encoder("asked_of_qwen3", asked, lambda r: {"logits": difference(r, torch.tensor([11, 4, 7]))})
     ask("asked_of_qwen3", 41, 17)

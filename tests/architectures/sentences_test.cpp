@@ -108,11 +108,10 @@ TEST_CASE("sentences: a reranker in a GGUF file reads two texts within its templ
 
 TEST_CASE("sentences: places of a template in a GGUF file") {
     CHECK(architectures::pair_block("a\n<Instruct>: b\nc {query} d{document}", "here").in_one_line() ==
-          R"({"plain": ["a\n<Instruct>: b\nc ", {"of": "first"}, " d", {"of": "second"}], )"
-          R"("prompted": ["a\n<Instruct>: ", {"of": "prompt"}, "\nc ", {"of": "first"}, " d", {"of": "second"}]})");
-    CHECK(
-        architectures::pair_block("{document}{query}!", "here").in_one_line() ==
-        R"({"plain": [{"of": "second"}, {"of": "first"}, "!"], "prompted": [{"of": "second"}, {"of": "first"}, "!"]})");
+          R"({"plain":["a\n<Instruct>: b\nc ",{"of":"first"}," d",{"of":"second"}],)"
+          R"("prompted":["a\n<Instruct>: ",{"of":"prompt"},"\nc ",{"of":"first"}," d",{"of":"second"}]})");
+    CHECK(architectures::pair_block("{document}{query}!", "here").in_one_line() ==
+          R"({"plain":[{"of":"second"},{"of":"first"},"!"],"prompted":[{"of":"second"},{"of":"first"},"!"]})");
     CHECK_THAT(message_of([] { (void)architectures::pair_block("{query}", "here"); }),
                contains("here: expected a place '{document}'"));
 }
