@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import weakref
 
+import numpy as np
 import pytest
 from conftest import source
 
@@ -183,9 +184,10 @@ def test_results_are_pickled_with_all_they_hold(g2p, trained, fixture_model):
     assert repr(again(answer)) == repr(answer) and again(answer).end == answer.end
     heard = lamina.load(trained("whisper"), "cpu").transcribe(folders.parent / "real_models/expected/speech.wav")
     assert repr(again(heard).parts) == repr(heard.parts) and again(heard).text == heard.text
-    timed = lamina.load(folders / "speech" / "wav2vec2", "cpu").transcribe(np.sin(np.arange(9000)), 16000, timestamps="words")
+    spelling = lamina.load(folders / "speech" / "wav2vec2", "cpu")
+    timed = spelling.transcribe(np.sin(np.arange(9000)), 16000, timestamps="words")
     assert repr(again(timed).segments) == repr(timed.segments)
     assert again(timed).segments[0].tokens == timed.segments[0].tokens and timed.segments[0].begin < timed.segments[0].end
     assert timed.srt().startswith("1\n00:00:00,") and timed.vtt().startswith("WEBVTT\n\n00:00:00.")
     with pytest.raises(ValueError, match="timestamps: expected 'segments', 'words' or 'characters'"):
-        lamina.load(folders / "speech" / "wav2vec2", "cpu").transcribe(np.zeros(9000), 16000, timestamps="tokens")
+        spelling.transcribe(np.zeros(9000), 16000, timestamps="tokens")
