@@ -84,8 +84,8 @@ class StreamDecoder {
     explicit StreamDecoder(Tokenizer tokenizer, bool skip_special_tokens = true)
         : tokenizer_(std::move(tokenizer)), skip_special_tokens_(skip_special_tokens) {}
 
-    // Returns what this token adds to the text, or "" while a character is incomplete. If the tokenizer cleans texts up,
-    // the beginning of a word is held back as long as it may lose the space before it.
+    // Returns what this token adds to the text, or "" while a character is incomplete. If the tokenizer cleans texts
+    // up, the beginning of a word is held back as long as it may lose the space before it.
     [[nodiscard]] std::string push(int32_t id);
     // What has been held back is left out: it is the end of a prompt, and only what follows is wanted.
     void drop_held() { held_.clear(); }
