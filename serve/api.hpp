@@ -239,6 +239,7 @@ class Api {
     // grammar; its images; the audio that it is of.
     static constexpr size_t most_answer_memory = size_t{256} << 20;
     Budget request_memory_{most_answer_memory}, answer_memory_{most_answer_memory}, grammar_memory_{most_answer_memory};
+    Budget vector_memory_{most_answer_memory}; // bytes of vectors that are not sent yet
     Budget image_memory_{4 * most_answer_memory}, audio_memory_{4 * most_answer_memory};
     // Requests whose grammars, images and audio are read: only then it is known what memory these take.
     Budget grammars_{2}, images_{1}, audio_{1};

@@ -48,7 +48,7 @@ Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<E
                           " numbers are more than one answer may have, " + std::to_string(most) +
                           " numbers in all; send fewer texts at once",
                       "input");
-    work->memory = take(answer_memory_, values * sizeof(float), call.request);
+    work->memory = take(vector_memory_, values * sizeof(float), call.request);
     engine.submit(work);
     await(*work, call.request);
     count(call, {.prompt = tokens});

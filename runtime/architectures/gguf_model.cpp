@@ -7,6 +7,7 @@
 #include "architectures/gguf_ends.hpp"
 #include "architectures/gguf_names.hpp"
 #include "architectures/gguf_projector.hpp"
+#include "architectures/pair_text.hpp"
 #include "architectures/text_settings.hpp"
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
@@ -181,6 +182,15 @@ class Reader {
         if (!std::ranges::equal(found, std::array<std::string_view, 2>{"yes", "no"}))
             labels->fail("only the labels yes and no are supported for " + in_quotes(type_));
         return TokenScore{.wanted = 0, .other = 1, .place = place_, .rows = asked_rows};
+    }
+
+    // What such a model reads of two texts.
+    [[nodiscard]] Json pair() const {
+        constexpr const char *key = "tokenizer.chat_template.rerank";
+        if (!gguf_.metadata.has(key))
+            refuse("the metadata lack " + in_quotes(key) +
+                   ", which says how the model is asked: take a file that a newer converter wrote");
+        return pair_block(gguf_.metadata.at(key).string(), gguf_.weights.file().string() + ": " + key);
     }
 
     // What the equivalent config.json cannot say.
@@ -414,7 +424,10 @@ std::shared_ptr<model::Model> read(const std::filesystem::path &file, const std:
                     .sentences = reader.sentences(),
                     .token_score = reader.token_score(),
                     .texts = read_text_settings(reader.metadata(), config)};
-        if (draft.token_score) draft.task = Task::texts;
+        if (draft.token_score) {
+            draft.task = Task::texts;
+            if (draft.texts) draft.texts->pair = reader.pair();
+        }
         if (!projector.empty()) add_projector(projector, draft, architecture.gguf.architecture);
         auto model = assemble(draft, std::string(architecture.model_type), file);
         refuse_unused(draft);

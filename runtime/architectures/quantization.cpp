@@ -235,7 +235,8 @@ Method bitsandbytes(DType dtype) {
 
 // Tensors of caches in fewer bits, which Lamina does not need.
 bool is_of_cache(std::string_view name) {
-    return name.ends_with("_proj.output_scale") || name.ends_with(".k_scale") || name.ends_with(".v_scale");
+    return name.ends_with("_proj.output_scale") || name.ends_with(".k_scale") || name.ends_with(".v_scale") ||
+           name.ends_with(".kv_scale");
 }
 
 struct Found {

@@ -205,8 +205,6 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
     out.source = out.target = Json{{"tokenizer", out.file}};
     if (config.has("max_position_embeddings")) out.context = config.positive("max_position_embeddings");
     out.sampling = sampling_of(metadata);
-    if (constexpr const char *key = "tokenizer.chat_template.rerank"; metadata.has(key))
-        out.pair = pair_block(metadata.at(key).string(), key);
     if (metadata.has("tokenizer.chat_template")) {
         const bool usual =
             metadata.has("tokenizer.ggml.model") && metadata.at("tokenizer.ggml.model").string() == "llama";

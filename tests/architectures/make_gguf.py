@@ -20,8 +20,8 @@ from safetensors.torch import save_file
 
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["asked_of_qwen3", "bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "distilbert",
-           "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4", "glm4_moe_lite_plain",
-           "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending",
+           "distilbert_texts", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4",
+           "glm4_moe_lite_plain", "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending",
            "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "jina_bert", "jina_bert_apart", "lfm2",
            "lfm2_moe", "llama_tied_biased", "mamba2_plain", "ministral3", "mixtral_plain", "modernbert",
            "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmo3", "olmoe", "phi3",

@@ -4,6 +4,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/encoder_graph.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace lamina::architectures {
@@ -155,9 +156,15 @@ EncoderGraph::Heads roberta_heads(std::string_view base) {
             .out = "classifier.out_proj"};
 }
 
-// GGUF files have no other head than RoBERTa's.
+// GGUF files have no other head than RoBERTa's, or DistilBERT's, which has another activation and whose tokens no
+// types.
 void build_bert(Draft &draft) {
-    if (draft.gguf) return Bert(draft, bert_kind).build(roberta_heads("bert"));
+    if (draft.gguf) {
+        EncoderGraph::Heads heads = roberta_heads("bert");
+        const auto is_of_types = [](const auto &each) { return each.first.ends_with("token_type_embeddings.weight"); };
+        if (std::ranges::none_of(draft.weights.entries(), is_of_types)) heads.activation = "relu";
+        return Bert(draft, bert_kind).build(heads);
+    }
     Bert(draft, bert_kind)
         .build({.words = {.dense = "cls.predictions.transform.dense",
                           .norm = "cls.predictions.transform.LayerNorm",
