@@ -202,6 +202,8 @@ void Models::do_load(Entry &entry) {
 }
 
 void Models::do_unload(Entry &entry) {
+    if (!entry.model.parent.empty()) // mixes may have it, whether it is loaded by itself or not
+        for (const Adapter &adapter : entry.model.adapters) mixes_.forget(adapter.path);
     std::shared_ptr<Engine> engine;
     {
         const std::scoped_lock lock(mutex_);
@@ -217,8 +219,6 @@ void Models::do_unload(Entry &entry) {
         std::this_thread::sleep_for(often);
     }
     engine.reset();
-    if (!entry.model.parent.empty())
-        for (const Adapter &adapter : entry.model.adapters) mixes_.forget(adapter.path);
     change(entry, State::unloaded);
 }
 
