@@ -24,8 +24,8 @@ using model::GgufType;
 using model::GgufValue;
 
 // Keys that are read below, or that say nothing of numbers; n_deepstack_layers is of images, and llama.cpp reads
-// yarn_attn_factor and yarn_ext_factor of an architecture that is not read here. Models without experts may have 0.
-constexpr std::array<std::string_view, 18> others{"attention.causal",
+// yarn_attn_factor of an architecture that is not read here. Models without experts may have 0 of them.
+constexpr std::array<std::string_view, 17> others{"attention.causal",
                                                   "attention.recurrent_layers",
                                                   "attention.sliding_window_pattern",
                                                   "attention.value_length",
@@ -41,7 +41,6 @@ constexpr std::array<std::string_view, 18> others{"attention.causal",
                                                   "rope.scaling.attn_factor",
                                                   "rope.scaling.finetuned",
                                                   "rope.scaling.yarn_attn_factor",
-                                                  "rope.scaling.yarn_ext_factor",
                                                   "tensor_data_layout"};
 
 // Keys that every file has: their defaults in config.json are those of the first model of a kind.
