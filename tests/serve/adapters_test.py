@@ -9,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-from server import Server, repository, server_of, talking
+from server import ScoredAnswers, Server, repository, scored_answers, server_of, talking
 
 lamina = sys.argv.pop(1)
 folder = tempfile.TemporaryDirectory()
@@ -21,22 +21,14 @@ boss = {"Authorization": "Bearer boss"}
 
 
 def answers(server, model, request):
-    status, _, found = server.post("/v1/completions", {**request, "model": model})
-    assert status == 200, found
-    return [(each["text"], each["logprobs"]["token_logprobs"]) for each in found["choices"]]
+    return scored_answers(server, {**request, "model": model})
 
 
-class Adapters(unittest.TestCase):
+class Adapters(ScoredAnswers, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = server_of(cls, lamina, [talker], "--lora", f"french={adapter}", "--lora", f"half={adapter}=0.5",
                                "--admin-key", "boss")
-
-    def same(self, found, expected):
-        self.assertEqual([text for text, _ in found], [text for text, _ in expected])
-        for (_, a), (_, b) in zip(found, expected):
-            for x, y in zip(a, b, strict=True):
-                self.assertAlmostEqual(x, y, 3)
 
     def test_answer_as_merged_alone(self):
         texts = set()

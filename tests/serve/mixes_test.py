@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from server import Server, repository, server_of, talking
+from server import ScoredAnswers, Server, repository, scored_answers, server_of, talking
 
 lamina = sys.argv.pop(1)
 folder = pathlib.Path(tempfile.mkdtemp())
@@ -42,23 +42,15 @@ def make_second():
 
 def answers(server, request, scales=None, model="talker"):
     mix = {} if scales is None else {"lora": [{"id": i, "scale": scale} for i, scale in enumerate(scales)]}
-    status, _, found = server.post("/v1/completions", {**request, "model": model, **mix})
-    assert status == 200, found
-    return [(each["text"], each["logprobs"]["token_logprobs"]) for each in found["choices"]]
+    return scored_answers(server, {**request, "model": model, **mix})
 
 
-class Mixes(unittest.TestCase):
+class Mixes(ScoredAnswers, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         make_second()
         cls.server = server_of(cls, lamina, [talker], "--lora", f"first={first}", "--lora", f"second={second}=0.5",
                                "--admin-key", "boss")
-
-    def same(self, found, expected):
-        self.assertEqual([text for text, _ in found], [text for text, _ in expected])
-        for (_, a), (_, b) in zip(found, expected):
-            for x, y in zip(a, b, strict=True):
-                self.assertAlmostEqual(x, y, 3)
 
     def test_answer_as_what_is_merged(self):
         """One that is scaled, turned round, both added, one against the other, and none."""

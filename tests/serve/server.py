@@ -153,3 +153,20 @@ def lamina_json(lamina, *arguments):
     if done.returncode != 0:
         sys.exit(f"lamina {arguments[0]}: {done.stderr}")
     return json.loads(done.stdout)
+
+
+def scored_answers(server, request):
+    """The texts of a completion with logprobs, each with the log probabilities of its tokens."""
+    status, _, found = server.post("/v1/completions", request)
+    assert status == 200, found
+    return [(each["text"], each["logprobs"]["token_logprobs"]) for each in found["choices"]]
+
+
+class ScoredAnswers:
+    """Of a test case that compares such answers."""
+
+    def same(self, found, expected):
+        self.assertEqual([text for text, _ in found], [text for text, _ in expected])
+        for (_, a), (_, b) in zip(found, expected):
+            for x, y in zip(a, b, strict=True):
+                self.assertAlmostEqual(x, y, 3)
