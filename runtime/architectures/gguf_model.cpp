@@ -6,6 +6,7 @@
 #include "architectures/assemble.hpp"
 #include "architectures/gguf_ends.hpp"
 #include "architectures/gguf_names.hpp"
+#include "architectures/gguf_positions.hpp"
 #include "architectures/gguf_projector.hpp"
 #include "architectures/pair_text.hpp"
 #include "architectures/text_settings.hpp"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace lamina::architectures {
 namespace {
@@ -56,10 +56,6 @@ constexpr std::array<ByLayer, 2> by_layer{{
     {"attention.head_count_kv", "num_key_value_heads", "attention_layers"},
     {"feed_forward_length", "intermediate_size", "feed_forward_layers"},
 }};
-constexpr std::string_view frequency_factors = "rope_freqs.weight"; // divisors of the rotary frequencies
-// The same for texts within the trained context, and for longer ones; "longrope".
-constexpr std::string_view short_factors = "rope_factors_short.weight", long_factors = "rope_factors_long.weight";
-
 constexpr int64_t pooled_rank = 4;                      // "pooling_type" of what gives scores (llama.h)
 constexpr const char *asked_rows = "cls.output.weight"; // of tokens that a reranker is asked for
 
@@ -151,9 +147,7 @@ class Reader {
                    std::to_string(keys) + " are not supported: see " + in_quotes(type_ + ".attention.key_length") +
                    " and " + in_quotes(type_ + ".attention.value_length"));
         add_direction(known, out);
-        add_rope_scaling(out);
-        add_longrope(out);
-        if (sees) add_axes(out);
+        positions().add_to(out, sees);
         refuse_unknown();
         return out.in_one_line();
     }
@@ -192,31 +186,16 @@ class Reader {
         return pair_block(gguf_.metadata.at(key).string(), gguf_.weights.file().string() + ": " + key);
     }
 
-    // What the equivalent config.json cannot say.
-    [[nodiscard]] GgufRotary rotary() const {
-        GgufRotary out;
-        const auto divisors = gguf_.weights.entries().find(frequency_factors);
-        if (architecture_->gguf.divided_frequencies && divisors != gguf_.weights.entries().end())
-            out.divisors = values(divisors->second);
-        if (const GgufValue *factor = find("rope.scaling.attn_factor"); factor != nullptr && !has_longrope())
-            out.magnitude = factor->number();
-        if (const GgufValue *turned = find("rope.dimension_count")) out.channels = turned->integer(1, INT32_MAX);
-        if (const GgufValue *sections = find("rope.dimension_sections")) {
-            const std::vector<int64_t> pairs = sections->integers();
-            out.axes = pairs.size() > 1 && pairs[0] > 0 && pairs[1] > 0; // llama-hparams.cpp, use_mrope()
-        }
-        return out;
+    [[nodiscard]] GgufPositions positions() const {
+        return {gguf_.weights, architecture_->gguf, [this](std::string_view key) { return find(key); }};
     }
 
     [[nodiscard]] model::Weights weights() const {
         const std::span<const TensorName> names = architecture_->gguf.tensors;
         model::Weights out(gguf_.weights.file());
-        const auto is_read = [&](const std::string &name) { // here, and by no layer
-            return (name == frequency_factors && architecture_->gguf.divided_frequencies) ||
-                   (has_longrope() && (name == short_factors || name == long_factors));
-        };
+        const GgufPositions read = positions();
         for (const auto &[name, weight] : gguf_.weights.entries())
-            if (!is_read(name)) out.add(hugging_face_name(name, names), weight);
+            if (!read.takes(name)) out.add(hugging_face_name(name, names), weight);
         for (const auto &[name, tensor] : gguf_.weights.others()) out.add_other(hugging_face_name(name, names), tensor);
         return out;
     }
@@ -292,33 +271,6 @@ class Reader {
         return out;
     }
 
-    [[nodiscard]] bool has_longrope() const {
-        const auto &entries = gguf_.weights.entries();
-        return entries.contains(short_factors) && entries.contains(long_factors);
-    }
-    void add_longrope(Json &config) const {
-        if (!has_longrope()) return;
-        const auto &entries = gguf_.weights.entries();
-        const GgufValue *factor = find("rope.scaling.attn_factor");
-        Json scaling{{"rope_type", "longrope"}, {"attention_factor", factor != nullptr ? factor->number() : 1.0}};
-        if (const GgufValue *length = find("rope.scaling.original_context_length"))
-            scaling["original_max_position_embeddings"] = length->integer();
-        for (const auto &[key, tensor] : {std::pair{"short_factor", short_factors}, {"long_factor", long_factors}}) {
-            scaling[key] = Json::array();
-            for (const float value : values(entries.find(tensor)->second)) scaling[key].push_back(value);
-        }
-        config["rope_scaling"] = scaling;
-    }
-
-    // How many pairs of channels turn with time, rows and columns, which are the same for words alone.
-    void add_axes(Json &config) const {
-        const GgufValue *sections = find("rope.dimension_sections");
-        if (sections == nullptr) return;
-        Json &scaling = config["rope_scaling"];
-        if (scaling.empty()) scaling["rope_type"] = "default";
-        scaling["mrope_section"] = sections->integers();
-    }
-
     [[nodiscard]] const GgufValue *find(std::string_view key) const {
         const std::string full = type_ + "." + std::string(key);
         return gguf_.metadata.has(full) ? &gguf_.metadata.at(full) : nullptr;
@@ -342,41 +294,6 @@ class Reader {
         const GgufValue *heads = find("attention.head_count");
         const int64_t count = heads->is_list() ? 1 : heads->integer(0, INT32_MAX); // 0: no layer has attention
         return count == 0 ? 0 : find("embedding_length")->integer(1, INT32_MAX) / count;
-    }
-
-    // Without a type it is linear, and without a factor nothing is scaled. YaRN's factor on the rotated channels is the
-    // one that transformers infers: 0.1 ln(factor) + 1.
-    void add_rope_scaling(Json &config) const {
-        const GgufValue *type = find("rope.scaling.type"), *factor = find("rope.scaling.factor");
-        if (factor == nullptr) factor = find("rope.scale_linear"); // its older name
-        const std::string name = type != nullptr ? std::string(type->string()) : "linear";
-        if (name != "none" && name != "linear" && name != "yarn")
-            type->fail(in_quotes(name) + " is not supported; supported: none, linear and yarn");
-        if (name == "none" || (factor == nullptr && name == "linear")) return;
-        const double times = factor != nullptr ? factor->number() : 1;
-        Json scaling{{"rope_type", name}, {"factor", times != 0 ? times : 1}};
-        if (const GgufValue *length = find("rope.scaling.original_context_length"))
-            scaling["original_max_position_embeddings"] = length->integer();
-        for (const char *beta : {"beta_fast", "beta_slow"})
-            if (const GgufValue *turns = find(std::string("rope.scaling.yarn_") + beta))
-                scaling[beta] = turns->number();
-        // A tenth of both settings, which are the same in published models (conversion/deepseek.py).
-        constexpr std::string_view tenth = "rope.scaling.yarn_log_multiplier";
-        const std::span<const SettingName> own = architecture_->gguf.settings;
-        const bool known = std::ranges::find(own, tenth, &SettingName::gguf) != own.end();
-        if (const GgufValue *multiplier = known ? find(tenth) : nullptr)
-            scaling["mscale"] = scaling["mscale_all_dim"] = multiplier->number() * 10;
-        if (const GgufValue *beta = find("attention.temperature_scale"))
-            scaling["llama_4_scaling_beta"] = beta->number();
-        config["rope_scaling"] = scaling;
-    }
-
-    static std::vector<float> values(const model::Weight &weight) {
-        if (weight.type.dtype != DType::f32)
-            throw Error(ErrorCode::input, std::string(frequency_factors) + ": expected f32");
-        std::vector<float> out(weight.bytes().size() / sizeof(float));
-        std::memcpy(out.data(), weight.bytes().data(), weight.bytes().size());
-        return out;
     }
 
     // What layers compute is said by keys that begin with the architecture. Others are of the tokenizer, or notes.
@@ -419,7 +336,7 @@ std::shared_ptr<model::Model> read(const std::filesystem::path &file, const std:
                     .weights = weights,
                     .generation = config,
                     .gguf = true,
-                    .rotary = reader.rotary(),
+                    .rotary = reader.positions().rotary(),
                     .sentences = reader.sentences(),
                     .token_score = reader.token_score(),
                     .texts = read_text_settings(reader.metadata(), config)};

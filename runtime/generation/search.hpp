@@ -167,8 +167,8 @@ class Search {
     std::vector<int32_t> tokens_;            // these
     Ids room_;                               // for processors
     std::vector<double> weights_;            // of which a token is drawn
-    std::vector<Choice> choices_;
-    std::vector<Drawn> drawn_; // of all beams, the likeliest first
+    std::vector<Choice> choices_;            // of all beams, the likeliest first
+    std::vector<Drawn> drawn_;               // of each beam
     bool done_ = false;
 };
 
