@@ -61,11 +61,13 @@ Draft::~Draft() {
 std::vector<int32_t> Draft::guess(std::span<const int32_t> text, size_t most) {
     if (!possible_) return {};
     const std::scoped_lock turn(session_->turn);
+    const uint64_t stops = detail::RuntimeState::stops;
     try {
         return session_->surviving_loss([&] { return write(text, most); });
     } catch (const NoAnswer &) {
         return {};
-    } catch (const Error &why) { // texts are written without it
+    } catch (const Error &why) { // texts are written without it, unless the program stops the call
+        if (detail::RuntimeState::stops != stops) throw;
         const std::string draft = session_->model->folder.string();
         session_->runtime->notify_once("the draft " + draft + " guesses no more: " + why.what(), "draft " + draft);
         decoder_.reset();

@@ -27,10 +27,14 @@ struct RuntimeState {
     RuntimeOptions options;
     std::shared_ptr<const abi::Registry> plugins;
 
-    // Before a piece of work: the program may want to stop.
+    // Before a piece of work: the program may want to stop, by an exception.
     void working() const {
-        if (options.working) options.working();
+        if (!options.working) return;
+        ++stops;
+        options.working();
+        --stops; // not this time
     }
+    static inline thread_local uint64_t stops = 0; // how often it did, on this thread
 
     // Vulkan is loaded at the first call, so a session on the CPU never touches it. Null if there is none.
     [[nodiscard]] vulkan::Instance *vulkan();
