@@ -272,7 +272,8 @@ class Session {
     // one beam. Its guesses are checked in one step, so that it is the same text, but numbers may differ in their last
     // bits. How many tokens are guessed depends on how many were right; where that is not faster, none are. The session
     // of the draft may be on another device. Throws Error(input) for another vocabulary, and for models with an encoder
-    // or memories; Error(usage) for a session that has a draft itself, or takes turns with this one.
+    // or memories, and Error(usage) if two sessions could wait for each other: if the draft ever had a draft, or takes
+    // turns with this one, or if this one ever was a draft. Sessions that take turns count as one.
     void use_draft(const Session &draft);
 
     // A session of the same model with adapters, which uses the weights of this one. Beside a matrix of a product, an

@@ -11,10 +11,12 @@
 namespace lamina {
 
 void Session::use_draft(const Session &draft) {
-    if (&draft.state_->turn == &state_->turn || draft.state_->draft != nullptr)
-        throw Error(ErrorCode::usage, "a draft: expected a session of a smaller model, which has no draft itself");
     const std::string why = generation::Draft::why_not(*state_->model, *draft.state_->model);
     if (!why.empty()) throw Error(ErrorCode::input, "a draft: " + why);
+    if (!state_->turn.may_take(draft.state_->turn))
+        throw Error(ErrorCode::usage,
+                    "a draft: expected another session, of a smaller model, that never had a draft, for one that never "
+                    "was a draft; sessions with adapters count as that whose weights they use");
     const std::scoped_lock turn(state_->turn);
     state_->draft = draft.state_;
 }

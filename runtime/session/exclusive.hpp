@@ -30,7 +30,18 @@ class Exclusive {
         changed_.notify_all();
     }
 
+    // From now on, whoever has this turn may also take that one, as a session takes that of its draft. False if two
+    // could wait for each other: so no turn is both the first and the second of such a pair. That stays so.
+    [[nodiscard]] bool may_take(Exclusive &other) {
+        static std::mutex pairs;
+        const std::scoped_lock lock(pairs);
+        if (this == &other || is_second_ || other.is_first_) return false;
+        is_first_ = other.is_second_ = true;
+        return true;
+    }
+
   private:
+    bool is_first_ = false, is_second_ = false;
     std::mutex mutex_; // guards the tickets
     std::condition_variable changed_;
     uint64_t last_ = 0, next_ = 0;

@@ -258,6 +258,16 @@ TEST_CASE("generated: what a draft guesses beyond the model's tokens is left out
     CHECK(session.generate({"w5 w6"}, options).front() == alone);
 }
 
+TEST_CASE("generated: no two sessions wait for each other as drafts, with adapters or without") {
+    const WithTokenizer model("llama");
+    Session base = model.session(), other = model.session();
+    Session beside = base.with_adapters({{test::architectures / "adapters" / "llama"}});
+    beside.use_draft(other);
+    CHECK_THAT(message_of([&] { other.use_draft(base); }), matchers::contains("that never had a draft"));
+    CHECK_THAT(message_of([&] { beside.use_draft(base); }), matchers::contains("another session"));
+    base.use_draft(other);
+}
+
 TEST_CASE("generated: no word of a prompt comes again where texts are cleaned up") {
     const WithTokenizer plain("llama"), cleaning("llama");
     cleaning.write("tokenizer_config.json", json{{"clean_up_tokenization_spaces", true}}.dump());

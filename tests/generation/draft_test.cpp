@@ -112,13 +112,33 @@ TEST_CASE("drafts: end where they have no positions, and the text goes on") {
     CHECK(session.generate({"lamina"}, of_length(200)).front() == std::string(200, 'a'));
 }
 
+TEST_CASE("drafts: the program may stop a call while they guess") {
+    RuntimeOptions how;
+    how.plugin_folders = {LAMINA_PLUGIN_DIR};
+    size_t steps = 0;
+    how.working = [&] {
+        if (++steps == 3) throw Error(ErrorCode::usage, "it is late");
+    };
+    const Runtime other(how);
+    const Device cpu = runtime().device("cpu");
+    Session session = on(cpu, monotonous(12));
+    session.use_draft(other.session(other.load(monotonous(1)), cpu));
+    const auto write = [&] { return session.generate({"lamina"}, of_length(200)).front(); };
+    CHECK_THAT(message_of(write), contains("it is late"));
+    CHECK(write() == std::string(200, 'a'));
+    CHECK(steps > 3); // it guesses again
+}
+
 TEST_CASE("drafts: that cannot be are refused") {
     const Device cpu = runtime().device("cpu");
     const Session session = on(cpu, test::letters());
-    CHECK_THAT(refusal(session, session), contains("expected a session of a smaller model"));
-    Session drafted = on(cpu, test::letters());
-    drafted.use_draft(on(cpu, test::letters()));
-    CHECK_THAT(refusal(session, drafted), contains("which has no draft itself"));
+    CHECK_THAT(refusal(session, session), contains("expected another session, of a smaller model"));
+    Session drafted = on(cpu, test::letters()), draft = on(cpu, test::letters());
+    drafted.use_draft(draft);
+    drafted.use_draft(draft);
+    CHECK_THAT(refusal(session, drafted), contains("that never had a draft"));
+    CHECK_THAT(refusal(draft, session), contains("for one that never was a draft"));
+    CHECK(refusal(session, draft).empty()); // which may guess for several
     const Model g2p = runtime().load(std::string(LAMINA_SOURCE_DIR) + "/models/g2p");
     CHECK_THAT(refusal(session, runtime().session(g2p, cpu)), contains("expected a model without an encoder"));
     ModelDescription other = test::letters();
