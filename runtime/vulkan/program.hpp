@@ -45,6 +45,7 @@ class VulkanProgram final : public plan::Program {
     std::optional<Buffer> downloaded_; // what download() brings to the host
     std::optional<Recording> recording_;
     std::map<std::pair<int32_t, int32_t>, VkCommandBuffer> recorded_moves_; // from one sequence to another
+    std::optional<CommandPool> move_commands_;                              // which owns these
     std::vector<VkCommandBuffer> moves_;                                    // of the run that follows
 };
 

@@ -5,7 +5,6 @@
 #include "vulkan/program_memory.hpp"
 #include "vulkan/timestamps.hpp"
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,10 +43,6 @@ class Recording {
     // Runs the commands `before`, uploads these inputs (indices into Parts::inputs), runs every dispatch, downloads the
     // outputs, and waits. Throws Error(device_lost) with the steps that were running.
     void run(std::span<const size_t> inputs, std::span<const VkCommandBuffer> before);
-    // Commands that may be run before, again and again.
-    [[nodiscard]] VkCommandBuffer record(const std::function<void(VkCommandBuffer)> &record) {
-        return pool_.record(record);
-    }
 
     // Of the last run. By the device's timestamps if it has any, else by the host's clock: then every dispatch is
     // submitted by itself, and waiting for it counts.

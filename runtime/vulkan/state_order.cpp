@@ -13,15 +13,21 @@ constexpr Barrier after_copy{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_C
 
 } // namespace
 
-// Each move is recorded once, and submitted with the run.
+// Each move is recorded once, as long as there are not too many, and submitted with the run.
 void VulkanProgram::move(std::span<const plan::SequenceCopy> moves) {
+    constexpr size_t most = 4096; // of which a driver keeps some KiB each
     moves_.clear();
+    if (recorded_moves_.size() + moves.size() > most) {
+        recorded_moves_.clear();
+        move_commands_.reset(); // no run uses them now
+    }
+    if (!moves.empty() && !move_commands_) move_commands_.emplace(device_);
     for (const plan::SequenceCopy &each : moves) {
         const std::pair key{each.from, each.to};
         auto known = recorded_moves_.find(key);
         if (known == recorded_moves_.end()) {
             const auto record = [&](VkCommandBuffer commands) { record_copies(commands, *this, copies_of(each)); };
-            known = recorded_moves_.emplace(key, recording_->record(record)).first;
+            known = recorded_moves_.emplace(key, move_commands_->record(record)).first;
         }
         moves_.push_back(known->second);
     }

@@ -295,6 +295,27 @@ TEST_CASE("program: scratch, constants and states keep their contents across dep
     });
 }
 
+TEST_CASE("program: sequences move as they are told, in more ways than are kept recorded") {
+    constexpr int64_t n = 80; // 6320 pairs of two sequences
+    const abi::Layer layer = test::running_sum();
+    GraphWriter writer;
+    const int32_t x = writer.input("x", {DType::f32, {n}});
+    const int32_t y = writer.running_sum(layer, "sum", x);
+    writer.output("y", y);
+    on_every_device([&](vulkan::Device &device) {
+        const auto program = device.backend(model::Weights())->compile(writer.graph, {});
+        std::vector<float> in(n), sum(n);
+        for (int32_t from = 0; from < n; ++from) {
+            for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i + 1);
+            program->write(x, bytes_of(in));
+            program->run(std::vector<int32_t>(n, from)); // all go on from this one
+            const float before = sum[static_cast<size_t>(from)];
+            for (size_t i = 0; i < sum.size(); ++i) sum[i] = before + in[i] * static_cast<float>(i % 4 + 1);
+            REQUIRE(read(*program, y) == sum);
+        }
+    });
+}
+
 TEST_CASE("program: a state outlives its programs until another size of it is asked for") {
     const abi::Layer layer = test::running_sum();
     const auto summing = [&](int64_t n) {
