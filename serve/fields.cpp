@@ -70,13 +70,16 @@ std::string content_of(const JsonView &message, std::vector<GivenImage> *images)
     std::string out;
     for (const JsonView part : content.items()) {
         const JsonView type = part.at("type");
-        if (type.string() == "text")
+        if (type.string() == "text") {
+            expect_fields(part, "TextPart");
             out += part.at("text").string();
-        else if (images != nullptr && type.string() == "image_url")
+        } else if (images != nullptr && type.string() == "image_url") {
+            expect_fields(part, "ImagePart");
             images->push_back(image_of(part));
-        else
+        } else {
             type.fail(std::string("only parts of type \"text\"") + (images != nullptr ? " and \"image_url\"" : "") +
                       " are supported, found " + type.description());
+        }
     }
     return out;
 }

@@ -4,6 +4,7 @@
 #include "fields.hpp"
 #include "tools.hpp"
 
+#include "base/joined.hpp"
 #include "base/json_reader.hpp"
 
 #include <lamina/sampling.hpp>
@@ -76,10 +77,11 @@ void read_answer_fields(const JsonView &request, AnswerRequest &out, int64_t sho
         const std::string name(option.name);
         if (!request.has(name)) continue;
         const JsonView value = request.at(name);
-        double number = value.number();
-        if (number == least_in_request(option)) number = option.least;
-        if (!option.takes(number)) value.fail("expected " + option.expected() + ", found " + value.description());
-        out.sampling.emplace(name, number);
+        const double number = value.number();
+        SamplingOption allowed = option;
+        allowed.least = least_in_request(option);
+        if (!allowed.takes(number)) value.fail("expected " + allowed.expected() + ", found " + value.description());
+        out.sampling.emplace(name, std::max(number, option.least));
     }
     if (request.has("logit_bias")) read_biases(request.at("logit_bias"), out);
     if (request.has("min_tokens")) out.min_length = request.at("min_tokens").integer(0, longest);
@@ -160,6 +162,12 @@ std::vector<std::string> shared_fields() {
     return out;
 }
 
+void expect_effort(const JsonView &effort) {
+    const std::vector<std::string> known{"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+    if (std::ranges::find(known, effort.string()) == known.end())
+        effort.fail("expected one of " + joined(known) + ", found " + effort.description());
+}
+
 AnswerRequest completion_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();
@@ -191,6 +199,14 @@ void read_conversation(const JsonView &request, AnswerRequest &out) {
                       std::to_string(found));
     for (const JsonView message : messages.items()) out.messages.push_back(message_of(message, out.images));
     if (out.messages.empty()) request.at("messages").fail("expected at least one message");
+    if (request.has("reasoning_effort")) {
+        const JsonView effort = request.at("reasoning_effort");
+        expect_effort(effort);
+        if (effort.string() == "none")
+            out.variables["enable_thinking"] = "false";
+        else
+            out.variables["reasoning_effort"] = effort.written();
+    }
     if (request.has("chat_template_kwargs"))
         for (const JsonView each : request.at("chat_template_kwargs").members()) {
             if (each.key() == "messages" || each.key() == "tools")

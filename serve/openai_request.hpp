@@ -54,8 +54,10 @@ struct AnswerRequest {
 };
 [[nodiscard]] AnswerRequest completion_request(std::string_view body);
 [[nodiscard]] AnswerRequest chat_request(std::string_view body);
-// "messages", "tools" and "chat_template_kwargs".
+// "messages", "tools", "reasoning_effort" and "chat_template_kwargs".
 void read_conversation(const JsonView &request, AnswerRequest &out);
+// How much a model is to think.
+void expect_effort(const JsonView &effort);
 
 // Fields that mean the same in every API, beyond those that it defines: numbers of sampling.hpp, seed, stream.
 [[nodiscard]] std::vector<std::string> shared_fields();

@@ -148,9 +148,11 @@ ResponseRequest response_request(std::string_view body) {
                                                  : Json{{"type", copied(choice.at("type"))},
                                                         {"function", Json{{"name", copied(choice.at("name"))}}}};
     }
-    if (request.has("reasoning") && request.at("reasoning").has("effort") &&
-        request.at("reasoning").at("effort").string() == "none")
-        chat["chat_template_kwargs"] = Json{{"enable_thinking", false}};
+    if (request.has("reasoning") && request.at("reasoning").has("effort")) {
+        const JsonView effort = request.at("reasoning").at("effort");
+        expect_effort(effort);
+        chat["reasoning_effort"] = copied(effort);
+    }
     if (request.has("text")) add_format(request.at("text"), chat);
 
     ResponseRequest out{chat_request(chat.in_one_line()), Json::object()};

@@ -348,10 +348,30 @@ class Answers(unittest.TestCase):
                             ({"tool_choice": {"type": "x"}}, "/tool_choice/type: expected"),
                             ({"parallel_tool_calls": "x"}, "/parallel_tool_calls: expected"),
                             ({"messages": [{"role": "user"}]}, "/messages/0: expected \"content\""),
-                            ({"messages": [{"role": "user", "content": None}]}, "/messages/0: expected \"content\"")]:
+                            ({"messages": [{"role": "user", "content": None}]}, "/messages/0: expected \"content\""),
+                            ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a", "foo": 1}]}]},
+                             "/messages/0/content/0/foo: unknown field"),
+                            ({"top_k": -2}, "/top_k: expected a whole number from -1 to")]:
             status, _, body = self.spell(**more)
             self.assertEqual(status, 400, body)
             self.assertIn(words, body["error"]["message"])
+
+    def test_may_be_thought_about_more_or_less(self):
+        def tokens(**more):
+            status, _, body = self.spell(max_tokens=1, **more)
+            self.assertEqual(status, 200, body)
+            return body["usage"]["prompt_tokens"]
+        usual = tokens()
+        self.assertEqual(tokens(reasoning_effort="low"), usual + len("effort: low\n"))
+        self.assertEqual(tokens(reasoning_effort="none"), usual + len("brief\n"))
+        self.assertEqual(tokens(reasoning_effort=None), usual)
+        body = self.server.post("/v1/responses", {"model": "spelling", "input": "who?", "max_output_tokens": 1,
+                                                  "reasoning": {"effort": "low"}})[2]
+        self.assertEqual(body["usage"]["input_tokens"], usual + len("effort: low\n"))
+        for status, _, body in [self.spell(reasoning_effort="hi"), self.server.post("/v1/responses", {
+                "model": "spelling", "input": "a", "reasoning": {"effort": "hi"}})]:
+            self.assertEqual(status, 400, body)
+            self.assertIn("effort: expected one of none, minimal, low", body["error"]["message"])
 
     def test_of_tools_that_are_wrong_are_refused(self):
         for more, words in [({"model": "llama"}, "the chat template of llama takes none"),

@@ -133,7 +133,9 @@ def spelling(folder):
 {% endif %}{% for m in messages %}{{ m.role }}: {{ m.content }}{% for call in m.tool_calls %}<tool_call>
 {"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
 </tool_call>{% if not loop.last %}{{ "\\n" }}{% endif %}{% endfor %}</s>
-{% endfor %}{% if add_generation_prompt %}assistant: {% if think %}<think>
+{% endfor %}{% if reasoning_effort %}effort: {{ reasoning_effort }}
+{% endif %}{% if enable_thinking is false %}brief
+{% endif %}{% if add_generation_prompt %}assistant: {% if think %}<think>
 {% endif %}{% endif %}""")
     return folder
 

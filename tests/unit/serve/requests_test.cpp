@@ -179,7 +179,7 @@ TEST_CASE("top_k of 0 or -1 is all tokens, as vLLM has it, and no other number i
         CHECK(options_of(r, sampling(0.7, 20), 0).top_k == 0);
         CHECK(options_of(r, {}, 0).top_k == 0); // nothing that only counts with a temperature
     }
-    CHECK_THAT(completion_refusal(R"(, "top_k": -2)"), contains("/top_k: expected a whole number from 0"));
+    CHECK_THAT(completion_refusal(R"(, "top_k": -2)"), contains("/top_k: expected a whole number from -1 to"));
     CHECK_THAT(completion_refusal(R"(, "min_p": -1)"), contains("/min_p"));
     CHECK_THAT(completion_refusal(R"(, "dry_allowed_length": -1)"), contains("/dry_allowed_length"));
 }
