@@ -63,9 +63,11 @@ void add_grammar(nb::module_ &m) {
         .def("matches", &Grammar::matches, nb::arg("text"), "Whether a text is of the grammar.");
 }
 
-std::vector<std::string> sampling_names() {
+// All, or those that have no effect where nothing is sampled.
+std::vector<std::string> sampling_names(bool all) {
     std::vector<std::string> out;
-    for (const SamplingOption &option : sampling_options) out.emplace_back(option.name);
+    for (const SamplingOption &option : sampling_options)
+        if (all || option.samples) out.emplace_back(option.name);
     return out;
 }
 
@@ -112,7 +114,8 @@ void add_options(nb::module_ &m) {
                        .def_prop_rw("timestamps", &timestamps, &tell_times);
     for (const SamplingOption &option : sampling_options)
         std::visit([&](auto member) { options.def_rw(option.name.data(), member); }, option.member);
-    m.attr("sampling_options") = nb::cast(sampling_names());
+    m.attr("sampling_options") = nb::cast(sampling_names(true));
+    m.attr("options_of_samples") = nb::cast(sampling_names(false));
 }
 
 } // namespace

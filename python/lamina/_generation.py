@@ -8,7 +8,7 @@ from . import _lamina
 from ._handle import Handle
 from ._lamina import Hypothesis
 from ._media import as_image
-from ._options import GenerateOptions, filled
+from ._options import GenerateOptions, expect_effect, generate_options
 from ._texts import Messages, as_list, as_messages, as_text, images_in, parts_as_json
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Generation(Handle):
 
     def _generate(self, texts: List[str], options: Mapping[str, Any]) -> List[List[Hypothesis]]:
         with self._turn:
-            return _lamina.generate(self._session, texts, filled(_lamina.GenerateOptions(), options))
+            return _lamina.generate(self._session, texts, generate_options(options))
 
     def stream(self, text: str, **options: Unpack[GenerateOptions]) -> Iterator[str]:
         """Generates a text from a text, piece by piece as it comes. A loop that is left ends the generation.
@@ -86,7 +86,7 @@ class Generation(Handle):
             return self._generate([prompt], options)[0]
         with self._turn:
             ids = _lamina.image_prompt_ids(self._session, prompt, images)
-            return _lamina.generate_from_ids(self._session, ids, filled(_lamina.GenerateOptions(), options))
+            return _lamina.generate_from_ids(self._session, ids, generate_options(options))
 
     async def chat_async(self, messages: Messages, **options: Unpack[GenerateOptions]) -> str:
         """The same on a thread. A task that is cancelled ends the generation within a step of its work."""
@@ -106,6 +106,8 @@ class Generation(Handle):
 
     def _chat_options(self, options: Mapping[str, Any]) -> Dict[str, Any]:
         suggested = _lamina.suggested_options(self._model)
+        if suggested.temperature == 0:
+            expect_effect(options)
         of_template = {"special_tokens": False, "reuse": True, "max_length": 4096, "beams": 1}
         return {**of_template, **{name: getattr(suggested, name) for name in _lamina.sampling_options}, **options}
 

@@ -13,7 +13,7 @@ from ._arrays import as_input
 from ._embedding import Vectors
 from ._handle import Handle
 from ._lamina import Audio, Image, LabelScore, Transcript
-from ._options import GenerateOptions, ImageOptions, filled
+from ._options import GenerateOptions, ImageOptions, filled, generate_options
 from ._runtime import Path
 from ._texts import as_list
 
@@ -43,7 +43,7 @@ class Media(Handle):
         """
         sounds = [_sound(each, rate) for each in (audio if isinstance(audio, list) else [audio])]
         with self._turn:
-            found = _lamina.transcribe(self._session, sounds, filled(_lamina.GenerateOptions(), options))
+            found = _lamina.transcribe(self._session, sounds, generate_options(options))
         return found if isinstance(audio, list) else found[0]
 
     @overload

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Any, Callable, Literal, Mapping, Optional, Sequence, TypedDict
 
+from . import _lamina
+from ._errors import UsageError
 from ._lamina import Grammar
 
 
@@ -312,6 +314,20 @@ def expect_known(given: Mapping[str, Any], known: Sequence[str]) -> None:
     for name in given:
         if name not in known:
             raise TypeError(f"no option '{name}'; {_meant(name, known)}")
+
+
+def generate_options(given: Mapping[str, Any]) -> Any:
+    """As filled(). A UsageError for an option of samples where nothing is sampled."""
+    expect_effect(given)
+    return filled(_lamina.GenerateOptions(), given)
+
+
+def expect_effect(given: Mapping[str, Any]) -> None:
+    """For texts that are not sampled unless a temperature is given; one of 0 says that this is known."""
+    unchanged = _lamina.GenerateOptions()
+    for name in _lamina.options_of_samples:
+        if "temperature" not in given and name in given and given[name] != getattr(unchanged, name):
+            raise UsageError(f"{name}={given[name]!r} has no effect without a temperature; set it, too")
 
 
 def filled(options: Any, given: Mapping[str, Any]) -> Any:

@@ -53,6 +53,8 @@ def as_messages(messages: Messages) -> List[Tuple[str, str]]:
         return [("user", messages)]
     if isinstance(messages, Mapping) or not hasattr(messages, "__iter__"):
         raise InputError(f"messages: expected a str or a list of messages, found {_shown(messages)}")
+    if not messages:
+        raise InputError("messages: expected at least one message")
     return [_message(message, f"messages[{i}]") for i, message in enumerate(messages)]
 
 

@@ -27,6 +27,7 @@ FIRST = {"role": "user", "content": "w1"}
     [
         (3, "messages: expected a str or a list of messages, found 3"),
         (FIRST, "messages: expected a str or a list of messages, found {'role': 'user', 'content': 'w1'}"),
+        ([], "messages: expected at least one message"),
         (["w1"], """messages[0]: expected a dict with "role" and "content", found 'w1'"""),
         (
             [FIRST, {"role": "user"}],
@@ -51,6 +52,16 @@ def test_what_is_wrong_is_named(model, messages, why):
         with pytest.raises(lamina.InputError) as raised:
             use(messages)
         assert str(raised.value).startswith(why)
+
+
+def test_options_without_effect_are_refused(model):
+    """This model's makers suggest no temperature. One of 0 says that the caller knows."""
+    for use in (model.generate, model.chat, lambda *a, **how: list(model.stream(*a, **how))):
+        with pytest.raises(lamina.UsageError, match="top_k=3 has no effect without a temperature"):
+            use("w9", top_k=3, max_length=2)
+    greedy = model.chat("w9", max_length=4)
+    assert model.chat("w9", max_length=4, temperature=0.0, top_k=3) == greedy
+    assert model.chat("w9", max_length=4, top_k=0, top_p=1.0) == greedy
 
 
 def test_long_values_are_cut(model):
