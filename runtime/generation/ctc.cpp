@@ -44,7 +44,15 @@ class Frames {
     [[nodiscard]] size_t count() const { return values_.size() / labels_; }
     [[nodiscard]] double of(size_t frame, size_t label) const { return values_[frame * labels_ + label]; }
     [[nodiscard]] size_t blank() const { return blank_; }
-    [[nodiscard]] const std::vector<size_t> &spoken() const { return spoken_; }
+    // The likeliest of those that are not blank.
+    [[nodiscard]] std::vector<size_t> spoken(size_t frame, size_t most) const {
+        std::vector<size_t> out(std::min(most, spoken_.size()));
+        const auto likelier = [&](size_t a, size_t b) {
+            return of(frame, a) != of(frame, b) ? of(frame, a) > of(frame, b) : a < b;
+        };
+        std::ranges::partial_sort_copy(spoken_, out, likelier);
+        return out;
+    }
 
   private:
     size_t labels_, blank_ = 0;
@@ -148,25 +156,32 @@ Spelled likeliest_path(const model::Speech &speech, std::span<const double> log_
 }
 
 Spelled likeliest_text(const model::Speech &speech, std::span<const double> log_probabilities, size_t beams) {
+    constexpr size_t most_labels = 64; // of a frame: what is less likely than so many others is not said there
     const Frames frames(speech, log_probabilities);
     Prefixes texts;
     std::vector<std::pair<size_t, Ending>> kept{{0, {.blank = 0}}}; // by text, the likeliest first
     for (size_t f = 0; f < frames.count(); ++f) {
         std::map<Prefixes::Longer, Ending> next;
         const auto add = [&](double &to, double path, size_t label) { to = log_sum(to, path + frames.of(f, label)); };
+        const std::vector<size_t> spoken = frames.spoken(f, most_labels);
         for (const auto &[text, ending] : kept) {
             add(next[texts.last_of(text)].blank, ending.both(), frames.blank());
-            for (const size_t label : frames.spoken()) {
+            for (const size_t label : spoken) {
                 const bool again = texts.ends_in(text, label); // a label goes on, unless a blank came between
                 if (again) add(next[texts.last_of(text)].label, ending.label, label);
                 add(next[{text, label}].label, again ? ending.blank : ending.both(), label);
             }
         }
-        std::vector<std::pair<Prefixes::Longer, Ending>> best(next.begin(), next.end());
-        std::ranges::stable_sort(best, std::greater<>(), [](const auto &each) { return each.second.both(); });
-        best.resize(std::min(best.size(), beams));
+        using Found = std::pair<const Prefixes::Longer, Ending>;
+        std::vector<std::pair<double, const Found *>> best; // the likeliest first, then as `next` has them
+        for (const Found &each : next) best.emplace_back(-each.second.both(), &each);
+        const auto end = best.begin() + static_cast<std::ptrdiff_t>(std::min(best.size(), beams));
+        std::partial_sort(best.begin(), end, best.end(), [](const auto &a, const auto &b) {
+            return a.first != b.first ? a.first < b.first : a.second->first < b.second->first;
+        });
         kept.clear();
-        for (const auto &[text, ending] : best) kept.emplace_back(texts.number_of(text), ending);
+        for (auto each = best.begin(); each != end; ++each)
+            kept.emplace_back(texts.number_of(each->second->first), each->second->second);
     }
     return {aligned(frames, texts.labels(kept.front().first)), kept.front().second.both()};
 }

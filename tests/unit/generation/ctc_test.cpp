@@ -93,6 +93,23 @@ TEST_CASE("ctc: with enough beams, the text is the likeliest of all, and its fra
     CHECK(others > 5);
 }
 
+TEST_CASE("ctc: thousands of labels, as of Chinese, take no more time than the likeliest of each frame") {
+    model::Speech model = speech();
+    while (model.labels.size() < 3500) model.labels.push_back("x" + std::to_string(model.labels.size()));
+    constexpr size_t frames = 30;
+    std::vector<float> scores(frames * model.labels.size());
+    Random random(3);
+    for (float &score : scores) score = static_cast<float>(random.unit());
+    std::vector<int32_t> said;
+    for (size_t f = 0; f < frames; ++f) {
+        said.push_back(static_cast<int32_t>(model.labels.size() - 1 - f * 7));
+        scores[f * model.labels.size() + static_cast<size_t>(said.back())] = 20;
+    }
+    const Spelled found = likeliest_text(model, log_probabilities_of(scores, model.labels.size()), 1024);
+    REQUIRE(found.runs.size() == said.size());
+    for (size_t f = 0; f < frames; ++f) CHECK(found.runs[f].label == said[f]);
+}
+
 TEST_CASE("ctc: fewer beams look at fewer texts, and one label may follow itself behind a blank") {
     const model::Speech model = speech();
     Random random(11);
