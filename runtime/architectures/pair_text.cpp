@@ -119,9 +119,15 @@ bool makes_conversations(const fs::path &folder) {
     return kinds && kinds->has("message");
 }
 
-Json pair_block(const model::Chat &chat, const fs::path &folder) {
+Json pair_block(const model::Chat &chat, const fs::path &folder, bool needs_prompt) {
     const PairWriter writer(chat, folder);
-    return {{"plain", json_of(writer.parts(false))}, {"prompted", json_of(writer.parts(true))}};
+    Json out{{"plain", json_of(writer.parts(false))}};
+    try {
+        out["prompted"] = json_of(writer.parts(true));
+    } catch (const Error &) { // templates need not take the message of a system
+        if (needs_prompt) throw;
+    }
+    return out;
 }
 
 Json pair_block(std::string_view text, const std::string &place) {
@@ -145,16 +151,13 @@ Json pair_block(std::string_view text, const std::string &place) {
             throw Error(ErrorCode::input, place + ": expected a place " + in_quotes(std::string(name)));
     constexpr std::string_view instruct = "<Instruct>: ";
     const size_t begin = text.find(instruct), end = text.find('\n', begin == std::string_view::npos ? 0 : begin);
-    Json prompted = Json::array();
-    std::string_view rest = text;
-    if (begin != std::string_view::npos && end != std::string_view::npos) {
-        prompted.push_back(std::string(text.substr(0, begin + instruct.size())));
-        prompted.push_back({{"of", "prompt"}});
-        rest = text.substr(end);
-    }
-    Json out;
-    out["plain"] = parts(text, Json::array());
-    out["prompted"] = parts(rest, std::move(prompted));
+    Json out{{"plain", parts(text, Json::array())}};
+    if (begin == std::string_view::npos || end == std::string_view::npos) return out;
+    const std::string_view left = text.substr(begin, end - begin);
+    if (std::ranges::any_of(places, [&](const auto &each) { return left.find(each.first) != left.npos; })) return out;
+    Json prompted = parts(text.substr(0, begin + instruct.size()), Json::array());
+    prompted.push_back({{"of", "prompt"}});
+    out["prompted"] = parts(text.substr(end), std::move(prompted));
     return out;
 }
 

@@ -15,11 +15,11 @@ namespace lamina::architectures {
 
 // "pair" of the "reading" block of model.json: the parts of that text, as the template writes them, without and with a
 // prompt, which is the message of the system. Throws Error(input) for a template that does more than to write the texts
-// in their places, and for one that leaves one out.
-[[nodiscard]] Json pair_block(const model::Chat &chat, const std::filesystem::path &folder);
+// in their places, and for one that leaves one out; but only if `needs_prompt` for one that takes no prompt.
+[[nodiscard]] Json pair_block(const model::Chat &chat, const std::filesystem::path &folder, bool needs_prompt);
 
 // The same of a template with the places {query} and {document}, as GGUF files have it. What it says behind
-// "<Instruct>: " is left to a prompt, if there is one.
+// "<Instruct>: " is left to a prompt, if there is one; a template without that takes none.
 [[nodiscard]] Json pair_block(std::string_view text, const std::string &place);
 
 } // namespace lamina::architectures

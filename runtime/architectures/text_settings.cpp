@@ -39,7 +39,8 @@ void read_sentence_settings(const fs::path &folder, TextSettings &out) {
     const JsonText document(text_of(file), file.string());
     const Config sentences(document.root());
     out.lowercase = sentences.flag("do_lower_case", false);
-    out.context = std::min(out.context, sentences.integer("max_seq_length", out.context));
+    if (const auto most = sentences.find("max_seq_length"))
+        out.context = std::min(out.context, most->integer(1, INT32_MAX));
     // Of vectors, of classes, and of words that a decoder says.
     const std::string given = sentences.text("module_output_name", "token_embeddings");
     if (given != "token_embeddings" && given != "scores" && given != "causal_logits")
@@ -339,7 +340,7 @@ Json reading_block(const Draft &draft) {
     if (!of_texts || draft.gguf) return out;
     add_prompts(draft.texts->prompts, out);
     if (draft.texts->chat && makes_conversations(draft.folder))
-        out["pair"] = pair_block(*draft.texts->chat, draft.folder);
+        out["pair"] = pair_block(*draft.texts->chat, draft.folder, !draft.texts->prompts.default_prompt.empty());
     return out;
 }
 

@@ -117,10 +117,10 @@ struct Reading {
     std::map<std::string, std::string, std::less<>> prompts = {}; // put before texts, by name
     std::string default_prompt = {};                              // a name, or empty
     std::optional<int32_t> padding = {};                          // tokens with this id at the end do not count
-    // What two texts are read within, such as a question to a reranker, without a prompt and with one. none: two texts
-    // are what the tokenizer makes of them.
+    // What two texts are read within, such as a question to a reranker, without a prompt and with one, which is empty
+    // if there may be none. none: two texts are what the tokenizer makes of them.
     struct Pair {
-        std::vector<PairPart> plain, prompted;
+        std::vector<PairPart> plain, prompted = {};
     };
     std::optional<Pair> pair = {};
     std::optional<Fill> fill = {}; // none: only batches have tokens behind texts

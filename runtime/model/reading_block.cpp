@@ -117,7 +117,8 @@ void read_pair(JsonView value, Reading &out) {
     const JsonView pair = value.at("pair");
     if (out.gives != Gives::classes) pair.fail("only a model that gives classes of texts reads pairs like this");
     pair.allow_keys({"plain", "prompted"});
-    out.pair = Reading::Pair{pair_parts_at(pair.at("plain")), pair_parts_at(pair.at("prompted"))};
+    out.pair = Reading::Pair{.plain = pair_parts_at(pair.at("plain"))};
+    if (pair.has("prompted")) out.pair->prompted = pair_parts_at(pair.at("prompted"));
 }
 
 void read_prompts(JsonView value, Reading &out) {
@@ -131,6 +132,7 @@ void read_prompts(JsonView value, Reading &out) {
     out.default_prompt = name.string();
     if (!out.prompts.contains(out.default_prompt))
         name.fail("no prompt " + in_quotes(out.default_prompt) + instead_of(name.string(), names_of(out.prompts)));
+    if (out.pair && out.pair->prompted.empty()) name.fail("has no place in a \"pair\" without \"prompted\"");
 }
 
 } // namespace

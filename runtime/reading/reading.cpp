@@ -71,9 +71,11 @@ Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &
     if (wanted && text)
         throw Error(ErrorCode::usage, "prompt: expected the name of a prompt, or its text; found both, " +
                                           in_quotes(*wanted) + " and " + in_quotes(*text));
-    if (text) return {*text, uncounted_tokens(model, *text)};
-    const std::string name = wanted.value_or(model.default_prompt);
+    const std::string name = text ? *text : wanted.value_or(model.default_prompt);
     if (name.empty()) return {};
+    if (model.pair && model.pair->prompted.empty())
+        throw Error(ErrorCode::usage, "prompt: expected none, because this model's template has no place for it");
+    if (text) return {*text, uncounted_tokens(model, *text)};
     if (const auto found = model.prompts.find(name); found != model.prompts.end())
         return {found->second, uncounted_tokens(model, found->second)};
     throw Error(ErrorCode::usage, "prompt: the model has none that is called " + in_quotes(name) +

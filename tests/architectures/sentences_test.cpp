@@ -111,7 +111,9 @@ TEST_CASE("sentences: places of a template in a GGUF file") {
           R"({"plain":["a\n<Instruct>: b\nc ",{"of":"first"}," d",{"of":"second"}],)"
           R"("prompted":["a\n<Instruct>: ",{"of":"prompt"},"\nc ",{"of":"first"}," d",{"of":"second"}]})");
     CHECK(architectures::pair_block("{document}{query}!", "here").in_one_line() ==
-          R"({"plain":[{"of":"second"},{"of":"first"},"!"],"prompted":[{"of":"second"},{"of":"first"},"!"]})");
+          R"({"plain":[{"of":"second"},{"of":"first"},"!"]})");
+    CHECK(architectures::pair_block("<Instruct>: {query}\n{document}", "here").in_one_line() ==
+          R"({"plain":["<Instruct>: ",{"of":"first"},"\n",{"of":"second"}]})");
     CHECK_THAT(message_of([] { (void)architectures::pair_block("{query}", "here"); }),
                contains("here: expected a place '{document}'"));
 }
@@ -238,6 +240,21 @@ TEST_CASE("sentences: a reranker with a chat template reads pairs, and what it i
                    (void)classify_pairs(session, {{"a fox", std::string(200, 'x')}});
                }),
                contains("expected at most 140"));
+}
+
+TEST_CASE("sentences: a reranker whose chat template takes no system message is asked without a prompt") {
+    const TemporaryFolder folder;
+    fs::copy(sentence_folders / "asked", folder.path(), fs::copy_options::recursive);
+    (void)folder.write("chat_template.jinja",
+                       "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('none') }}{% endif %}"
+                       "{{ m.content }} {% endfor %}");
+    const std::vector<TextPair> pairs{{"a fox", "the dog"}};
+    CHECK_THAT(message_of([&] { (void)session_of(folder.path()); }), contains("none")); // it has a default prompt
+    fs::remove(folder.path() / "config_sentence_transformers.json");
+    Session session = session_of(folder.path());
+    CHECK(classify_pairs(session, pairs).front().size() == 1);
+    CHECK_THAT(message_of([&] { (void)classify_pairs(session, pairs, {.prompt_text = "a quick fox"}); }),
+               contains("prompt: expected none"));
 }
 
 TEST_CASE("sentences: a prompt of a reranker without a chat template is put before the query") {
