@@ -93,6 +93,19 @@ std::vector<int64_t> windows_of_exaone(const Config &config, int64_t layers, boo
 
 enum class Kind { olmo2, olmo3, exaone };
 
+// "rope_theta" beside "rope_parameters": transformers 5 takes it for the layers without a window alone, older releases
+// for all.
+void expect_one_theta(const Config &config, const std::vector<int64_t> &window) {
+    constexpr double usual = 500000;
+    if (!config.states("rope_theta") || config.real("rope_theta") == usual) return;
+    const auto kinds = config.object("rope_parameters");
+    const auto sliding = kinds ? kinds->object("sliding_attention") : std::nullopt;
+    if (sliding && sliding->has("rope_theta")) return;
+    if (std::ranges::any_of(window, [](int64_t here) { return here != 0; }))
+        config.fail("rope_theta", "expected 500000, or one for each kind of layer in \"rope_parameters\", because "
+                                  "releases of transformers differ in which layers this is for");
+}
+
 // OLMo 2 and 3 normalize queries and keys as a whole, EXAONE 4 each head of them. Where EXAONE 4 has windows, positions
 // count in layers with a window only; where OLMo 3 has them, their frequencies are not scaled.
 void build_normed_after(Draft &draft, Kind kind) {
@@ -107,6 +120,7 @@ void build_normed_after(Draft &draft, Kind kind) {
         window =
             windows(config, sizes.layers, config.find("sliding_window") ? config.positive("sliding_window") : 0,
                     draft.gguf && config.has("sliding_window_pattern") ? config.positive("sliding_window_pattern") : 4);
+    if (kind == Kind::olmo3 && !draft.gguf) expect_one_theta(config, window);
     const bool turned_everywhere = !exaone || !config.find("sliding_window");
 
     const DecoderGraph decoder(draft);
