@@ -56,8 +56,11 @@ std::optional<fs::path> snapshot(const fs::path &cache, const std::string &repos
 } // namespace
 
 fs::path model_path(const fs::path &given) {
-    if (is_there(given)) return given;
+    if (given.empty()) throw Error(ErrorCode::input, "expected a file, a folder or a name, found an empty text");
+    std::error_code why_not;
+    if (fs::exists(given, why_not)) return given;
     const auto refuse = [&](const std::string &why) { throw Error(ErrorCode::input, given.string() + ": " + why); };
+    if (why_not == std::errc::permission_denied) refuse(why_not.message());
     std::vector<std::string> parts;
     for (const fs::path &part : given) parts.push_back(part.string());
     const bool may_be_name = !parts.empty() && is_part_of_name(parts[0]);

@@ -61,13 +61,23 @@ std::string no_command(const CLI::App &app, const std::string &word) {
     return "unknown command '" + word + "'" + instead_of(word, commands);
 }
 
+// Of how often an option or its value is given, in our words.
+std::string words_of(const CLI::ParseError &error) {
+    std::string text = error.what();
+    if (dynamic_cast<const CLI::ArgumentMismatch *>(&error) == nullptr) return text;
+    const std::string name = text.substr(0, text.find(':'));
+    if (text.ends_with(" missing")) return name + ": expected a value, found none";
+    if (text.find(": At Most 1 ") != std::string::npos) return name + ": expected once, found more than once";
+    return text;
+}
+
 // What is wrong with the command line, and the name that was probably meant.
 std::string usage_error(const CLI::App &lamina, const CLI::ParseError &error) {
     const CLI::App &command = chosen(lamina);
     const std::vector<std::string> left_over = lamina.remaining(true);
     const std::string help = " (see " + full_name(command) + " --help)";
     if (left_over.empty() && !command.get_subcommands({}).empty()) return "COMMAND is required" + help;
-    if (left_over.empty()) return error.what() + help;
+    if (left_over.empty()) return words_of(error) + help;
 
     const std::string word = plain(left_over.front());
     if (word.starts_with("-") && word == left_over.front()) {

@@ -5,6 +5,7 @@
 #include "base/json_reader.hpp"
 #include "output.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <system_error>
 #include <utility>
@@ -136,7 +137,9 @@ void PartialVectors::write_state() const {
 }
 
 void PartialVectors::expect_good(const char *what) {
-    if (file_.fail()) throw Error(ErrorCode::failure, std::string("cannot ") + what + " " + part_.string());
+    const std::error_code why(errno, std::generic_category()); // of the system's call that failed last
+    if (file_.fail())
+        throw Error(ErrorCode::failure, std::string("cannot ") + what + " " + part_.string() + ": " + why.message());
 }
 
 } // namespace lamina::cli

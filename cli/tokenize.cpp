@@ -88,7 +88,11 @@ Command add_tokenize(const Arguments &lamina, const GlobalOptions &) {
     app.flag("--decode", options->decode, "print the text that these ids stand for");
     app.flag("--no-special", options->no_special, "add no special tokens to texts, or leave them out of decoded text");
     return {app, [options](Output &output) {
-                const Tokenizer tokenizer = Tokenizer::load(model_path(options->path));
+                const std::filesystem::path path = model_path(options->path);
+                if (std::filesystem::exists(path / "model.json") && !std::filesystem::exists(path / "tokenizer.json"))
+                    throw Error(ErrorCode::input,
+                                path.string() + ": expected a tokenizer.json, found a model with a plain vocabulary");
+                const Tokenizer tokenizer = Tokenizer::load(path);
                 (options->decode ? decode : encode)(tokenizer, *options, output);
                 return 0;
             }};

@@ -77,6 +77,7 @@ const lamina_prefix *query(void *library, std::string &fault) {
 }
 
 std::vector<fs::path> libraries_in(const fs::path &folder) {
+    if (folder.empty()) throw Error(ErrorCode::plugin, "a folder of plugins: expected its path, found an empty text");
     std::error_code error;
     std::vector<fs::path> out;
     for (const auto &entry : fs::directory_iterator(folder, error)) {

@@ -130,7 +130,9 @@ void Config::expect_types() const {
         const ConfigKeys::Type *type = keys_->type(value.key());
         if (type == nullptr || type->takes(value)) continue;
         if (value.is_null()) refuse_null(value);
-        value.fail("expected " + type->description() + ", found " + value.description() + " (" +
+        const auto entry = type->wrong_entry(value);
+        value.fail("expected " + type->description() + ", found " + value.description() +
+                   (entry ? ", of which " + entry->place() + " is " + shown(*entry) : "") + " (" +
                    std::string(ConfigKeys::release()) + " takes no other type of value here)");
     }
 }
@@ -329,7 +331,9 @@ void Config::finish() const {
 
 void Config::fail(std::string_view key, const std::string &message) const {
     const auto value = given(key);
-    value ? value->fail(message) : object_.fail(std::string(key) + ": " + message);
+    if (!value) object_.fail(std::string(key) + ": " + message);
+    const bool says = !message.starts_with("expected ") || message.find("found ") != std::string::npos;
+    value->fail(says ? message : message + ", found " + shown(*value));
 }
 
 } // namespace lamina::architectures

@@ -93,6 +93,17 @@ bool ConfigKeys::Type::takes(JsonView value) const {
     return std::ranges::any_of(alternatives(text_), [&](std::string_view one) { return takes_one(one, value); });
 }
 
+std::optional<JsonView> ConfigKeys::Type::wrong_entry(JsonView value) const {
+    for (const std::string_view one : alternatives(text_)) {
+        const auto items = item_type(one);
+        if (!items || !value.is_list()) continue;
+        const Plain &wanted = plain_type(*items);
+        for (const JsonView entry : value.items())
+            if (!wanted.takes(entry)) return entry;
+    }
+    return std::nullopt;
+}
+
 std::string ConfigKeys::Type::description() const {
     std::string out;
     for (const std::string_view one : alternatives(text_)) out += (out.empty() ? "" : " or ") + description_of(one);

@@ -29,6 +29,8 @@ class ConfigKeys {
       public:
         explicit Type(std::string_view text) : text_(text) {}
         [[nodiscard]] bool takes(JsonView value) const;
+        // The first entry of a list because of which it is not taken; nothing if there is none, or it is no list.
+        [[nodiscard]] std::optional<JsonView> wrong_entry(JsonView value) const;
         [[nodiscard]] std::string description() const; // "an integer or null"
 
       private:

@@ -284,8 +284,10 @@ class Reader {
         if (value.is_list()) value.fail("a setting that differs from layer to layer is not supported");
         if (value.type() == GgufType::f32 || value.type() == GgufType::f64) return value.number();
         if (value.type() == GgufType::boolean) return value.boolean();
-        if (value.type() == GgufType::string) return std::string(value.string());
-        return value.integer();
+        if (value.type() != GgufType::string) return value.integer();
+        if (first_invalid_utf8(value.string()) != value.string().size())
+            value.fail("expected UTF-8, found " + in_quotes(value.string()));
+        return std::string(value.string());
     }
 
     // The channels of a head's keys or values.

@@ -30,6 +30,7 @@ struct GraniteFactors {
     // Of the norms of tokens, for "rms_norm_eps" as the file has it.
     [[nodiscard]] double eps(const Config &config) const {
         const double out = config.real("rms_norm_eps") / (residual * residual);
+        if (out > 1 && residual == 1) config.fail("rms_norm_eps", "expected at most 1");
         if (out > 1) config.fail("residual_multiplier", "so small a number is not supported with this rms_norm_eps");
         return out;
     }

@@ -10,6 +10,17 @@
 #include <optional>
 
 namespace lamina {
+namespace {
+
+std::optional<audio::Resampler> resampler_of(const std::filesystem::path &file, int64_t from, int64_t to) {
+    try {
+        return audio::Resampler(from, to);
+    } catch (const Error &why) {
+        throw Error(why.code(), file.string() + ": " + why.what());
+    }
+}
+
+} // namespace
 
 Audio read_audio(const std::filesystem::path &file, const ReadAudioOptions &options) {
     if (options.rate < 0 || options.longest < 1)
@@ -22,7 +33,7 @@ Audio read_audio(const std::filesystem::path &file, const ReadAudioOptions &opti
     const auto take = [&](std::span<const float> more, int64_t rate) {
         if (out.rate == 0) {
             out.rate = options.rate == 0 ? rate : options.rate;
-            if (out.rate != rate) resampler.emplace(rate, out.rate);
+            if (out.rate != rate) resampler = resampler_of(file, rate, out.rate);
         }
         if (options.working) options.working();
         samples += static_cast<double>(more.size());

@@ -19,6 +19,8 @@ std::string RecordComparison::summary() const {
     if (layers.empty()) return "the model has nothing of what " + made_by + " recorded: is it another model?";
     const RecordedLayer *wrong = first_wrong();
     const std::string place = " on " + device.id;
+    if (wrong == nullptr && layers.size() == 1)
+        return "the one result that " + made_by + " recorded agrees with that" + place;
     if (wrong == nullptr)
         return "all " + std::to_string(layers.size()) + " results that " + made_by + " recorded agree with those" +
                place;

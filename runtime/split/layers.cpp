@@ -179,11 +179,11 @@ Division divide(const Layers &layers, std::span<const size_t> counts, size_t dev
     const size_t sum = std::accumulate(counts.begin(), counts.end(), size_t{0});
     const bool absurd = std::ranges::any_of(counts, [&](size_t n) { return n > layers.all.size(); });
     if (counts.size() != devices || absurd || sum != layers.all.size())
-        throw Error(ErrorCode::usage, "the split gives " + std::to_string(counts.size()) + " numbers of layers" +
-                                          (absurd ? "" : ", " + std::to_string(sum) + " in all") + "; expected " +
-                                          std::to_string(devices) + ", one for each device, and " +
-                                          std::to_string(layers.all.size()) + " in all: the model's layers are " +
-                                          layers.all.front().name + " to " + layers.all.back().name);
+        throw Error(ErrorCode::usage,
+                    "the split gives " + std::to_string(counts.size()) + (counts.size() == 1 ? " number" : " numbers") +
+                        " of layers" + (absurd ? "" : ", " + std::to_string(sum) + " in all") + "; expected " +
+                        std::to_string(devices) + ", one for each device, and " + std::to_string(layers.all.size()) +
+                        " in all: the model's layers are " + layers.all.front().name + " to " + layers.all.back().name);
     return with_sizes(layers, {counts.begin(), counts.end()});
 }
 

@@ -31,6 +31,8 @@ TEST_CASE("tokenize: files that are not tokenizers, and words that are not ids, 
     const Finished absent = run_lamina({"tokenize", "/nowhere.json", "a"});
     CHECK(absent.status == 3);
     CHECK_THAT(absent.err, matchers::contains("/nowhere.json"));
+    CHECK_THAT(run_lamina({"tokenize", g2p(), "a"}).err,
+               matchers::contains("expected a tokenizer.json, found a model"));
     const Finished words = run_lamina({"tokenize", "--decode", bert, "fox"});
     CHECK(words.status == 2);
     CHECK_THAT(words.err, matchers::contains("--decode: expected token ids, found 'fox'"));

@@ -107,6 +107,19 @@ TEST_CASE("an option's beginning, or its name in other programs, is answered wit
     CHECK_THAT(error("-x"), matchers::contains("a text that begins with '-' goes after '--'"));
 }
 
+TEST_CASE("usage: an option without its value, or twice, is refused in plain words") {
+    const auto error = [](const std::vector<std::string> &options) {
+        std::vector<std::string> arguments{"run", g2p(), "a"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        return run_lamina(arguments).err;
+    };
+    CHECK_THAT(error({"--max-length"}), matchers::contains("--max-length: expected a value, found none (see"));
+    CHECK_THAT(error({"--beams", "2", "--beams", "3"}),
+               matchers::contains("--beams: expected once, found more than once (see"));
+    CHECK_THAT(run_lamina({"run", "", "a"}).err,
+               matchers::contains("expected a file, a folder or a name, found an empty"));
+}
+
 TEST_CASE("help COMMAND is COMMAND --help") {
     for (const std::vector<std::string> &command :
          {std::vector<std::string>{}, {"run"}, {"plot"}, {"plot", "pe"}, {"help"}}) {

@@ -141,6 +141,7 @@ class Images(unittest.TestCase):
 
     def test_that_are_too_much_for_a_prompt_are_not_computed(self):
         self.refused([tall(2_000_000)], ["1 x 2000000 pixels", "sides of at most 1048576"])
+        self.refused([part_of(png(2**31 - 1, 1, b"\0"))], ["2147483647 x 1 pixels", "sides of at most 1048576"])
         with Server(lamina, [self.model], "--context", "30") as server:
             status, _, body = server.post("/v1/chat/completions", {
                 "model": "llava", "messages": [{"role": "user", "content": [part("photo.png")] * 4}]})

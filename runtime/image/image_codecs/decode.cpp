@@ -54,7 +54,7 @@ Picture read(const File &file) {
 
 void refuse(const File &file, const std::string &why) { throw Error(ErrorCode::input, file.name + ": " + why); }
 
-void allocate(const File &file, Picture &picture, uint64_t width, uint64_t height, size_t channels) {
+void expect_size(const File &file, uint64_t width, uint64_t height) {
     constexpr uint64_t longest = 1u << 20; // of a side; what is resized takes memory by each
     const auto most = static_cast<uint64_t>(file.most_pixels);
     if (width > longest || height > longest)
@@ -63,6 +63,10 @@ void allocate(const File &file, Picture &picture, uint64_t width, uint64_t heigh
     if (width == 0 || height == 0 || width > most || height > most || width * height > most)
         refuse(file, "an image of " + std::to_string(width) + " x " + std::to_string(height) +
                          " pixels; expected at least one, and at most " + std::to_string(most) + " in all");
+}
+
+void allocate(const File &file, Picture &picture, uint64_t width, uint64_t height, size_t channels) {
+    expect_size(file, width, height);
     picture.width = static_cast<int64_t>(width), picture.height = static_cast<int64_t>(height);
     picture.channels = channels;
     picture.values.resize(width * height * channels);

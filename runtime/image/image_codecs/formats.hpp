@@ -25,7 +25,9 @@ struct Picture {
     std::span<const std::byte> exif = {}; // within the file's bytes, or of `owned`; empty: none
     std::vector<std::byte> owned = {};
 };
-// Makes room for the pixels. Throws Error(input) if there are too many.
+// Throws Error(input) for sides that are too long, or too many pixels.
+void expect_size(const File &file, uint64_t width, uint64_t height);
+// Makes room for the pixels, after expect_size().
 void allocate(const File &file, Picture &picture, uint64_t width, uint64_t height, size_t channels);
 
 [[nodiscard]] bool is_jpeg(std::span<const std::byte> bytes);

@@ -50,6 +50,12 @@ bool read_head(const Png &file) {
     png_set_user_limits(file.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_chunk_cache_max(file.png, 1); // texts, of which a file may have gigabytes, compressed: none is kept
     png_read_info(file.png, file.info);
+    return true;
+}
+
+// Each of 8 bits, and three or four channels.
+bool expect_bytes(const Png &file) {
+    if (setjmp(png_jmpbuf(file.png)) != 0) return false;
     png_set_expand(file.png); // palettes, fewer than 8 bits, and colours that are transparent
     png_set_strip_16(file.png);
     png_set_gray_to_rgb(file.png);
@@ -77,9 +83,11 @@ Picture read_png(const File &file) {
     if (png.info == nullptr) throw Error(ErrorCode::memory, file.name + ": no memory to read it");
     const auto fail = [&] { refuse(file, std::string("cannot be read as PNG: ") + reading.why.data()); };
     if (!read_head(png)) fail();
+    const uint64_t width = png_get_image_width(png.png, png.info), height = png_get_image_height(png.png, png.info);
+    expect_size(file, width, height); // before libpng has memory for a row
+    if (!expect_bytes(png)) fail();
     Picture out;
-    allocate(file, out, png_get_image_width(png.png, png.info), png_get_image_height(png.png, png.info),
-             png_get_channels(png.png, png.info));
+    allocate(file, out, width, height, png_get_channels(png.png, png.info));
     const size_t row_bytes = static_cast<size_t>(out.width) * out.channels;
     std::vector<png_bytep> rows;
     for (size_t at = 0; at < out.values.size(); at += row_bytes) rows.push_back(out.values.data() + at);

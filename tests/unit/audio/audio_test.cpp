@@ -105,6 +105,9 @@ TEST_CASE("audio: a file is read at the rate that is wanted, and no further than
     CHECK_THAT(
         message_of([&] { (void)read_audio(file, {.working = [] { throw Error(ErrorCode::usage, "enough"); }}); }),
         contains("enough"));
+    const auto slow = folder.write("slow.wav", wav({.rate = 1}, std::vector<float>(10)));
+    CHECK_THAT(message_of([&] { (void)read_audio(slow, {.rate = 16000}); }),
+               contains("slow.wav: audio with 1 samples per second cannot be resampled to 16000"));
     for (const ReadAudioOptions &wrong : {ReadAudioOptions{.rate = -1}, ReadAudioOptions{.longest = 0}})
         CHECK_THAT(message_of([&] { (void)read_audio(file, wrong); }), contains("at least one second"));
 
