@@ -37,15 +37,16 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
                "ernie4_5", "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text",
-               "glm", "glm4", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe",
-               "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2", "lfm2_moe",
-               "llama", "llava", "m2m_100", "mamba2", "marian", "mbart", "ministral3", "mistral", "mistral3", "mixtral",
-               "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmo3", "olmoe", "opt",
-               "paligemma", "pegasus", "phi", "phi3", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision",
-               "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe",
-               "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_text", "qwen3_vl_vision",
-               "roberta", "siglip", "siglip_text_model", "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision",
-               "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "wavlm", "whisper", "xlm-roberta"]
+               "glm", "glm4", "glm4_moe", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite",
+               "granitemoe", "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "internvl",
+               "internvl_vision", "lfm2", "lfm2_moe", "llama", "llava", "m2m_100", "mamba2", "marian", "mbart", "ministral3",
+               "mistral", "mistral3", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo",
+               "olmo2", "olmo3", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3", "pixtral", "qwen2", "qwen2_5_vl",
+               "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision", "qwen3",
+               "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl",
+               "qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_vl_moe_vision", "qwen3_vl_text", "qwen3_vl_vision", "roberta",
+               "siglip", "siglip_text_model", "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm",
+               "starcoder2", "t5", "vit", "wav2vec2", "wavlm", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
@@ -126,7 +127,8 @@ OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None
 # Classes of parts that no task has by themselves.
 PARTS = {"idefics3_vision": "Idefics3VisionTransformer", "smolvlm_vision": "SmolVLMVisionTransformer",
          "qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
-         "qwen2_vl_vision": "Qwen2VisionTransformerPretrainedModel", "qwen3_vl_vision": "Qwen3VLVisionModel",
+         "qwen2_vl_vision": "Qwen2VisionTransformerPretrainedModel", "qwen3_vl_moe_vision": "Qwen3VLMoeVisionModel",
+         "qwen3_vl_vision": "Qwen3VLVisionModel",
          "siglip_text_model": "SiglipTextModel"}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}

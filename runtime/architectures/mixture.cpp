@@ -1,6 +1,7 @@
 #include "architectures/mixture.hpp"
 
 #include "architectures/made_modules.hpp"
+#include "architectures/weight_parts.hpp"
 
 namespace lamina::architectures {
 namespace {
@@ -40,6 +41,14 @@ Mixture::Mixture(Draft &draft, const MixtureKind &kind, Json choice, std::vector
         draft.config.fail(kind.chosen, "expected at most the " + std::to_string(experts_) + " experts");
 }
 
+bool Mixture::require_stack(GraphWriter &graph, const std::string &name, const Shape &shape) const {
+    const auto &entries = draft_->weights.entries();
+    const auto found = entries.find(name);
+    const bool turned = kind_->turned && found != entries.end() && found->second.type.shape != shape;
+    graph.require(name, turned ? Shape{shape[0], shape[2], shape[1]} : shape);
+    return turned;
+}
+
 void Mixture::stack_experts(const std::string &module, GraphWriter &graph, int64_t width) const {
     const std::string experts = module + ".experts", up = experts + ".up_proj.weight",
                       gate = experts + ".gate_proj.weight", down = experts + ".down_proj.weight";
@@ -47,16 +56,22 @@ void Mixture::stack_experts(const std::string &module, GraphWriter &graph, int64
     const std::string inputs = part_of(kind_->inputs), outputs = part_of(kind_->outputs);
     const auto &entries = draft_->weights.entries();
     if (kind_->inputs != nullptr && (!kind_->or_single || entries.contains(inputs) || entries.contains(outputs))) {
-        graph.require(inputs, {experts_, 2 * hidden_, width});
-        graph.require(outputs, {experts_, width, hidden_});
-        std::vector<model::Weight> gates, ups;
-        for (int64_t e = 0; e < experts_; ++e) {
-            const model::Weight both = draft_->weights.at(inputs).entry(e);
-            gates.push_back(both.rows(0, hidden_)), ups.push_back(both.rows(hidden_, 2 * hidden_));
+        const bool turned_inputs = require_stack(graph, inputs, {experts_, 2 * hidden_, width}),
+                   turned_outputs = require_stack(graph, outputs, {experts_, width, hidden_});
+        const model::Weight &first = draft_->weights.at(inputs), &second = draft_->weights.at(outputs);
+        if (turned_inputs) {
+            draft_->weights.add(gate, transposed_part(first, 0, 2));
+            draft_->weights.add(up, transposed_part(first, 1, 2));
+        } else {
+            std::vector<model::Weight> gates, ups;
+            for (int64_t e = 0; e < experts_; ++e) {
+                const model::Weight both = first.entry(e);
+                gates.push_back(both.rows(0, hidden_)), ups.push_back(both.rows(hidden_, 2 * hidden_));
+            }
+            draft_->weights.add(gate, model::Weight::stacked(gates));
+            draft_->weights.add(up, model::Weight::stacked(ups));
         }
-        draft_->weights.add(gate, model::Weight::stacked(gates));
-        draft_->weights.add(up, model::Weight::stacked(ups));
-        draft_->weights.add(down, draft_->weights.at(outputs));
+        draft_->weights.add(down, turned_outputs ? transposed_stack(second, 0, 1) : second);
         draft_->unused.insert({inputs, outputs});
         return;
     }

@@ -20,6 +20,7 @@ struct MixtureKind {
     // A folder has the stacks INPUTS (experts, gate and up, tokens) and OUTPUTS; null: it has not.
     const char *inputs = nullptr, *outputs = nullptr;
     bool or_single = false; // or, if it has neither, experts one by one
+    bool turned = false;    // the stacks have their last two axes the other way round, or as above
     bool normalized = true; // the weights of a token add up to 1, unless config.json says otherwise (norm_topk_prob)
     bool shared = false;    // one more expert, for every token, with a share of its own
     // A tensor that is added to the scores for the choice, in a folder and in GGUF files; null: nothing is.
@@ -49,6 +50,8 @@ class Mixture {
     Json choice_;
     std::vector<bool> is_in_;
 
+    // Of a stack (experts, outputs, inputs). Returns whether the file has it as (experts, inputs, outputs).
+    [[nodiscard]] bool require_stack(GraphWriter &graph, const std::string &name, const Shape &shape) const;
     void stack_experts(const std::string &module, GraphWriter &graph, int64_t width) const;
     [[nodiscard]] GraphWriter::Tensor shared(const std::string &module, GraphWriter &graph,
                                              const GraphWriter::Tensor &x, const GraphWriter::Tensor &residual) const;

@@ -16,6 +16,9 @@ namespace lamina::architectures {
 // first read; of weights in blocks as f32. Throws Error(input) as above.
 [[nodiscard]] model::Weight transposed_stack(const model::Weight &stack, int64_t first, int64_t step);
 
+// The same for part `part` of the columns, which are split into `parts`: (E, N / parts, K).
+[[nodiscard]] model::Weight transposed_part(const model::Weight &stack, int64_t part, int64_t parts);
+
 // Values `first`, first + step and so on of each row, as f32.
 [[nodiscard]] model::Weight every(const model::Weight &rows, int64_t first, int64_t step);
 

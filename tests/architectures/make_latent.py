@@ -1,4 +1,4 @@
-"""Tiny models with multi-head latent attention: DeepSeek-V2 and V3, and GLM-4.7 Flash."""
+"""Tiny models like DeepSeek-V3, with multi-head latent attention or without it: DeepSeek-V2, and GLM-4.5 and later."""
 
 import torch
 import transformers
@@ -48,3 +48,13 @@ def latent_decoders():
     decoder("glm4_moe_lite", biased(T.Glm4MoeLiteForCausalLM), T.Glm4MoeLiteConfig(**lite | dict(
         attention_bias=True, mlp_layer_types=["sparse", "dense", "sparse"], q_lora_rank=None)))
     decoder("glm4_moe_lite_plain", biased(T.Glm4MoeLiteForCausalLM), T.Glm4MoeLiteConfig(**lite), dtype=torch.float32)
+    sizes = llama_like(num_hidden_layers=3, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=16,
+                       n_shared_experts=2)
+    decoder("glm4_moe", biased(T.Glm4MoeForCausalLM), T.Glm4MoeConfig(**sizes, **dict(
+        attention_bias=True, first_k_dense_replace=0, head_dim=16, hidden_act="gelu", n_group=4, norm_topk_prob=False,
+        partial_rotary_factor=0.75, rms_norm_eps=0.02, routed_scaling_factor=1.5, tie_word_embeddings=True, topk_group=2)))
+    decoder("glm4_moe_plain", biased(T.Glm4MoeForCausalLM), T.Glm4MoeConfig(**sizes, **dict(
+        attention_bias=True, first_k_dense_replace=2, head_dim=12, routed_scaling_factor=2.5, use_qk_norm=True)),
+        dtype=torch.float32)
+    decoder("glm4_moe_air", biased(T.Glm4MoeForCausalLM), T.Glm4MoeConfig(**sizes, head_dim=8, n_group=2, topk_group=1),
+            dtype=torch.float32)

@@ -1,4 +1,4 @@
-"""Models with multi-head latent attention, plain ones and in the shape of popular ones: see models.py and popular.py."""
+"""Models like DeepSeek-V3, plain ones and in the shape of popular ones: see models.py and popular.py."""
 
 import transformers as T
 
@@ -20,6 +20,11 @@ def plain_models():
                 rope_interleave=True)
     yield plain(T.Glm4MoeLiteForCausalLM, T.Glm4MoeLiteConfig, **sizes, mlp_layer_types=["dense", "sparse"],
                 norm_topk_prob=True, rope_interleave=True)
+    grouped = {key: value for key, value in sizes.items() if key not in ("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim",
+                                                                         "qk_nope_head_dim", "v_head_dim")}
+    yield plain(T.Glm4MoeForCausalLM, T.Glm4MoeConfig, **grouped | dict(
+        num_key_value_heads=2, head_dim=8, first_k_dense_replace=1, norm_topk_prob=True, use_qk_norm=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.5}))
 
 
 def popular_models():
@@ -53,3 +58,14 @@ def popular_models():
         norm_topk_prob=True, num_nextn_predict_layers=1, pad_token_id=3, partial_rotary_factor=1.0, rms_norm_eps=1e-5,
         rope_scaling=None, rope_theta=1000000, routed_scaling_factor=1.8, tie_word_embeddings=False, topk_group=1,
         topk_method="noaux_tc", transformers_version="5.0.0rc0"), extra=ahead)
+    own_words = {"model.layers.2.embed_tokens.weight": [VOCABULARY, 24],
+                 "model.layers.2.shared_head.head.weight": [VOCABULARY, 24]}
+    glm = DECODER | {key: SIZES[key] for key in ("n_routed_experts", "num_experts_per_tok", "moe_intermediate_size")} | dict(
+        architectures=["Glm4MoeForCausalLM"], attention_bias=True, attention_dropout=0.0, eos_token_id=[3, 4, 5],
+        first_k_dense_replace=1, head_dim=8, hidden_act="silu", initializer_range=0.02, model_type="glm4_moe", n_group=1,
+        n_shared_experts=1, norm_topk_prob=True, num_nextn_predict_layers=1, pad_token_id=3, partial_rotary_factor=0.5,
+        rms_norm_eps=1e-5, rope_scaling=None, rope_theta=1000000, routed_scaling_factor=1.0, tie_word_embeddings=False,
+        topk_group=1, torch_dtype="bfloat16", transformers_version="4.54.0", use_cache=True, use_qk_norm=False,
+        vocab_size=VOCABULARY, max_position_embeddings=POSITIONS)
+    yield Mixture("GLM-4.5-Air", glm, extra=ahead | own_words)
+    yield Mixture("GLM-4.6", glm | dict(routed_scaling_factor=2.5, use_qk_norm=True), extra=ahead)

@@ -2,11 +2,11 @@
 // attention, and mixtures of experts that are chosen within groups, beside some for every token.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
+#include "architectures/grouped_mixture.hpp"
+#include "architectures/joined.hpp"
 #include "architectures/made_modules.hpp"
-#include "architectures/mixture.hpp"
 #include "architectures/weight_parts.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -15,20 +15,6 @@ namespace lamina::architectures {
 namespace {
 
 using Tensor = GraphWriter::Tensor;
-
-// Whether the setting counts. A GGUF file that leaves one out has llama.cpp's default, not that of DeepSeek-V3.
-bool counts(const Draft &draft, const char *key) { return !draft.gguf || draft.config.has(key); }
-
-// DeepSeek-V2 chooses experts by softmax, the others by sigmoid and with a bias. GGUF files of DeepSeek-V2 and of
-// GLM-4.7 Flash do not say which.
-bool by_softmax(const Draft &draft) {
-    if (!draft.gguf) return draft.config.reads("topk_method");
-    constexpr int64_t unknown = 0, sigmoid = 2; // llama.cpp, llama_expert_gating_func_type
-    if (const int64_t function = draft.config.integer("scoring_func", unknown); function != unknown)
-        return function != sigmoid;
-    return std::ranges::none_of(draft.weights.entries(),
-                                [](const auto &entry) { return entry.first.ends_with(".exp_probs_b.bias"); });
-}
 
 // All of these channels are turned: with fewer, transformers takes the frequencies for another number of them.
 Rotary rotary_of(const Draft &draft, int64_t turned) {
@@ -59,7 +45,7 @@ class LatentAttention {
         }
         if (config.integer("num_key_value_heads", heads_) != heads_)
             config.fail("num_key_value_heads", "expected as many as num_attention_heads, " + std::to_string(heads_));
-        if (by_softmax(draft))
+        if (config.reads("topk_method"))
             config.ignore({"head_dim"}); // of DeepSeek-V2, transformers does not read it
         else if (config.integer("head_dim", turned_) != turned_)
             config.fail("head_dim", "expected as many as qk_rope_head_dim, " + std::to_string(turned_));
@@ -93,7 +79,8 @@ class LatentAttention {
 
     static int64_t query_rank(const Draft &draft) {
         const char *const key = "q_lora_rank";
-        return counts(draft, key) && draft.config.find(key) ? draft.config.positive(key) : 0;
+        const bool given = !draft.gguf || draft.config.has(key); // llama.cpp has another default
+        return given && draft.config.find(key) ? draft.config.positive(key) : 0;
     }
     // Channels of a head's queries and keys that are not turned.
     static int64_t plain_channels(const Draft &draft, int64_t turned) {
@@ -177,107 +164,28 @@ class LatentAttention {
     }
 };
 
-// ---- Mixtures ----
-
-// Which layers have experts.
-std::vector<bool> layers_with_experts(const Draft &draft, int64_t layers) {
-    const Config &config = draft.config;
-    std::vector<bool> out(static_cast<size_t>(layers), true);
-    if (!config.reads("mlp_layer_types")) {
-        const char *const first = "first_k_dense_replace";
-        const int64_t dense = counts(draft, first) ? config.integer(first, 0) : 0;
-        for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int64_t>(i) >= dense;
-        return out;
-    }
-    const char *const key = "mlp_layer_types";
-    if (!out.empty()) out[0] = false;
-    if (!config.find(key)) return out;
-    const std::vector<std::string> types = config.texts(key);
-    if (types.size() < out.size())
-        config.fail(key, "expected " + std::to_string(layers) + " names, one for each layer, found " +
-                             std::to_string(types.size()));
-    for (size_t i = 0; i < out.size(); ++i) out[i] = types[i] == "sparse";
-    return out;
-}
-
-// How experts are chosen: parameters of the layer `router`.
-Json choice_of(const Draft &draft) {
-    const Config &config = draft.config;
-    const bool softmax = by_softmax(draft);
-    Json choice = Json::object();
-    if (counts(draft, "routed_scaling_factor")) choice["scale"] = config.real("routed_scaling_factor");
-    if (!softmax) choice["scoring"] = "sigmoid";
-    const bool normalizes = !softmax || draft.gguf; // transformers does not for DeepSeek-V2, whatever the file says
-    if (!normalizes || !counts(draft, "norm_topk_prob") || !config.flag("norm_topk_prob")) choice["normalize"] = false;
-    if (softmax && !draft.gguf) {
-        const std::string method = config.text("topk_method");
-        if (method != "greedy" && method != "group_limited_greedy")
-            config.fail("topk_method", "expected greedy or group_limited_greedy");
-        if (method == "greedy") {
-            config.ignore({"n_group", "topk_group"});
-            return choice;
-        }
-    }
-    const int64_t experts = config.positive("n_routed_experts");
-    const int64_t groups = counts(draft, "n_group") ? config.positive("n_group") : 1,
-                  kept = counts(draft, "topk_group") ? config.positive("topk_group") : groups;
-    const bool two_best = !softmax || draft.gguf;
-    if (experts % groups != 0 || (two_best && experts / groups < 2))
-        config.fail("n_group", "expected groups of the same size, with two experts or more");
-    if (kept > groups) config.fail("topk_group", "expected at most the " + std::to_string(groups) + " groups");
-    if (const int64_t found = config.positive("num_experts_per_tok"); found > experts / groups * kept)
-        config.fail("num_experts_per_tok", "expected at most the " + std::to_string(experts / groups * kept) +
-                                               " experts of topk_group groups");
-    if (groups == 1) return choice;
-    choice["groups"] = groups, choice["kept_groups"] = kept;
-    if (two_best) choice["group_score"] = "two_best";
-    return choice;
-}
-
-constexpr MixtureKind softmax_kind{.experts = "n_routed_experts"};
-constexpr MixtureKind sigmoid_kind{
-    .experts = "n_routed_experts", .bias = "gate.e_score_correction_bias", .bias_in_gguf = "exp_probs_b.bias"};
-
 void build(Draft &draft) {
     const Config &config = draft.config;
-    const int64_t all = config.layers("num_hidden_layers"),
-                  ahead = draft.gguf ? std::min(all - 1, config.integer("nextn_predict_layers", 0)) : 0;
-    const int64_t layers = all - ahead;
-    leave_out_layers(draft, layers, layers + 1);
-    const int64_t width = config.positive("hidden_size"), vocabulary = config.positive("vocab_size"),
-                  hidden = config.positive("intermediate_size");
+    const int64_t layers = layers_without_drafts(draft);
+    const int64_t width = config.positive("hidden_size"), vocabulary = config.positive("vocab_size");
     const double eps = config.real("rms_norm_eps");
-    const std::string activation = config.activation("hidden_act");
-    const bool mlp_biased = config.reads("mlp_bias") && config.flag("mlp_bias");
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
     const LatentAttention attention(draft, decoder, eps);
-    const Mixture mixture(draft, by_softmax(draft) ? softmax_kind : sigmoid_kind, choice_of(draft),
-                          layers_with_experts(draft, layers));
-    const int64_t shared = config.positive("n_shared_experts") * config.positive("moe_intermediate_size");
+    const GroupedMixture feed_forward(draft, layers);
     const std::string table = "model.embed_tokens";
     Tensor x = graph.embedding(table, decoder.ids(), {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
-        const std::string layer = "model.layers." + std::to_string(i), mlp = layer + ".mlp";
+        const std::string layer = "model.layers." + std::to_string(i);
         x = attention(layer + ".self_attn", graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps}), x);
-        const Tensor normed = graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps});
-        const bool mixed = mixture.is_in(i);
-        const Tensor residual = mixed ? mixture(layer, graph, normed, x) : x;
-        x = graph.feed_forward(mlp + (mixed ? ".shared_experts" : ""), normed,
-                               {.hidden = mixed ? shared : hidden,
-                                .activation = activation,
-                                .up = "up_proj",
-                                .down = "down_proj",
-                                .gate = "gate_proj",
-                                .residual = residual,
-                                .biased = mlp_biased});
+        x = feed_forward(i, graph, graph.rms_norm(layer + ".post_attention_layernorm", x, {.eps = eps}), x);
     }
     decoder.add_outputs(graph.rms_norm("model.norm", x, {.eps = eps}),
                         {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 11> tensors{{
+constexpr std::array<TensorName, 7> latent_tensors{{
     {"blk.{i}.attn_q_a", "model.layers.{i}.self_attn.q_a_proj"},
     {"blk.{i}.attn_q_a_norm", "model.layers.{i}.self_attn.q_a_layernorm"},
     {"blk.{i}.attn_q_b", "model.layers.{i}.self_attn.q_b_proj"},
@@ -285,30 +193,17 @@ constexpr std::array<TensorName, 11> tensors{{
     {"blk.{i}.attn_kv_a_norm", "model.layers.{i}.self_attn.kv_a_layernorm"},
     {"blk.{i}.attn_k_b", "model.layers.{i}.self_attn.k_b_proj"},
     {"blk.{i}.attn_v_b", "model.layers.{i}.self_attn.v_b_proj"},
-    {"blk.{i}.exp_probs_b", "model.layers.{i}.mlp.exp_probs_b"},
-    {"blk.{i}.ffn_gate_shexp", "model.layers.{i}.mlp.shared_experts.gate_proj"},
-    {"blk.{i}.ffn_up_shexp", "model.layers.{i}.mlp.shared_experts.up_proj"},
-    {"blk.{i}.ffn_down_shexp", "model.layers.{i}.mlp.shared_experts.down_proj"},
 }};
-constexpr std::array<SettingName, 17> settings{{
+constexpr std::array<SettingName, 6> latent_settings{{
     {"attention.key_length_mla", "qk_head_dim"},
     {"attention.kv_lora_rank", "kv_lora_rank"},
     {"attention.q_lora_rank", "q_lora_rank"},
     {"attention.value_length_mla", "v_head_dim"},
-    {"expert_count", "n_routed_experts"},
-    {"expert_feed_forward_length", "moe_intermediate_size"},
-    {"expert_gating_func", "scoring_func"},
-    {"expert_group_count", "n_group"},
-    {"expert_group_used_count", "topk_group"},
-    {"expert_shared_count", "n_shared_experts"},
-    {"expert_used_count", "num_experts_per_tok"},
-    {"expert_weights_norm", "norm_topk_prob"},
-    {"expert_weights_scale", "routed_scaling_factor"},
-    {"leading_dense_block_count", "first_k_dense_replace"},
-    {"rope.scaling.yarn_log_multiplier", "mscale_all_dim"},
-    {"nextn_predict_layers", "nextn_predict_layers"},
     {"rope.dimension_count", "qk_rope_head_dim"},
+    {"rope.scaling.yarn_log_multiplier", "mscale_all_dim"},
 }};
+constexpr auto tensors = joined(latent_tensors, grouped_mixture_tensors);
+constexpr auto settings = joined(latent_settings, grouped_mixture_settings);
 
 } // namespace
 

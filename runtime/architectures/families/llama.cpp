@@ -4,6 +4,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/granite_factors.hpp"
+#include "architectures/joined.hpp"
 #include "architectures/made_modules.hpp"
 #include "architectures/mixture.hpp"
 
@@ -170,13 +171,6 @@ void build(Draft &draft, const Kind &kind) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-template <class Name, size_t A, size_t B>
-constexpr std::array<Name, A + B> with(const std::array<Name, A> &first, const std::array<Name, B> &second) {
-    std::array<Name, A + B> out{};
-    std::ranges::copy(second, std::ranges::copy(first, out.begin()).out);
-    return out;
-}
-
 constexpr std::array<TensorName, 2> fused_tensors{{
     {"blk.{i}.attn_qkv", "model.layers.{i}.self_attn.qkv_proj"},
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
@@ -197,7 +191,7 @@ constexpr std::array<SettingName, 6> granite4_settings{{
     {"ssm.state_size", "mamba_d_state"},
     {"ssm.time_step_rank", "mamba_n_heads"},
 }};
-constexpr auto granite_settings = with(granite3_settings, granite4_settings);
+constexpr auto granite_settings = joined(granite3_settings, granite4_settings);
 constexpr std::array<SettingName, 2> mistral3_settings{{
     {"attention.temperature_scale", "llama_4_scaling_beta"},
     {"rope.scaling.yarn_log_multiplier", "mscale_all_dim"},
@@ -237,7 +231,7 @@ constexpr std::array<SettingName, 2> mixtral_settings{{
     {"expert_count", "num_local_experts"},
     {"expert_used_count", "num_experts_per_tok"},
 }};
-constexpr auto granitemoe_settings = with(granite_settings, mixtral_settings);
+constexpr auto granitemoe_settings = joined(granite_settings, mixtral_settings);
 
 constexpr MixtureKind granitemoe{.block = ".block_sparse_moe",
                                  .router = "router.layer",
@@ -254,6 +248,7 @@ constexpr MixtureKind mixtral{.block = ".block_sparse_moe",
 constexpr MixtureKind olmoe{.hidden = "intermediate_size", .normalized = false};
 constexpr MixtureKind qwen2_moe{.normalized = false, .shared = true};
 constexpr MixtureKind qwen3_moe{};
+constexpr MixtureKind qwen3_vl_moe{.inputs = "experts.gate_up_proj", .outputs = "experts.down_proj", .turned = true};
 
 // Of a file with images, the part for texts; what reads images gets a name outside of the base model.
 constexpr std::array<Renaming, 2> of_texts{{{"model.language_model.", "model."}, {"model.visual.", "visual."}}};
@@ -265,7 +260,7 @@ constexpr RotaryKind axes{.axes = true}, sections{.axes = true, .sections = true
 namespace families {
 
 std::span<const Architecture> llama() {
-    static constexpr std::array<Architecture, 17> kinds{{
+    static constexpr std::array<Architecture, 18> kinds{{
         {"ernie4_5",
          [](Draft &draft) { build(draft, {.interleaved = true}); },
          {"ernie4_5", {}, {}, all_biases},
@@ -329,6 +324,15 @@ std::span<const Architecture> llama() {
          [](Draft &draft) { build(draft, {.normed_heads = true, .mixture = &qwen3_moe}); },
          {"qwen3moe", {}, moe_settings},
          "model"},
+        {"qwen3_vl_moe_text",
+         [](Draft &draft) {
+             build(draft, {.normed_heads = true,
+                           .rotary = draft.gguf && !draft.images ? axes : interleaved_axes,
+                           .mixture = &qwen3_vl_moe});
+         },
+         {"qwen3vlmoe", {}, moe_settings},
+         "model",
+         of_texts},
         {"qwen3_vl_text",
          [](Draft &draft) {
              build(draft, {.normed_heads = true, .rotary = draft.gguf && !draft.images ? axes : interleaved_axes});
