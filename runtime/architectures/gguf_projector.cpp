@@ -40,15 +40,24 @@ constexpr std::array<std::string_view, 11> other_keys{
     "clip.has_vision_encoder", "clip.projector_type",        "clip.use_gelu",           "clip.use_silu",
     "clip.vision.image_mean",  "clip.vision.projection_dim", "clip.vision.image_std"};
 
-const ProjectorKind &kind_of(const ProjectorFile &file) {
+// `architecture`: of the model that the file belongs to, which is called `model`.
+const ProjectorKind &kind_of(const ProjectorFile &file, std::string_view architecture, const std::string &model) {
     constexpr const char *key = "clip.projector_type", *of_mixed = "clip.vision.projector_type";
     const model::GgufMetadata &metadata = file.metadata();
     const GgufValue &type = metadata.at(metadata.has(of_mixed) ? of_mixed : key);
+    const auto is_of_type = [&](const ProjectorKind &each) { return each.type == type.string(); };
+    const auto fits = [&](const ProjectorKind &each) {
+        return is_of_type(each) && (each.texts.empty() || each.texts == architecture);
+    };
+    const std::span<const ProjectorKind> kinds = projector_kinds();
+    if (const auto fitting = std::ranges::find_if(kinds, fits); fitting != kinds.end()) return *fitting;
+    if (const auto other = std::ranges::find_if(kinds, is_of_type); other != kinds.end())
+        file.refuse("a projector for models of the architecture " + in_quotes(std::string(other->texts)) + ", and " +
+                    model + " is of " + in_quotes(std::string(architecture)));
+    std::set<std::string_view> types;
+    for (const ProjectorKind &each : kinds) types.insert(each.type);
     std::string supported;
-    for (const ProjectorKind &each : projector_kinds()) {
-        if (each.type == type.string()) return each;
-        supported += (supported.empty() ? "" : ", ") + std::string(each.type);
-    }
+    for (const std::string_view each : types) supported += (supported.empty() ? "" : ", ") + std::string(each);
     type.fail(in_quotes(std::string(type.string())) + " is not supported; supported: " + supported);
 }
 
@@ -213,11 +222,8 @@ void ProjectorFile::refuse(const std::string &why) const {
 
 void add_projector(const fs::path &file, Draft &draft, std::string_view architecture) {
     const ProjectorFile projector(file, draft);
-    const ProjectorKind &kind = kind_of(projector);
     const std::string model = draft.weights.file().string();
-    if (!kind.texts.empty() && kind.texts != architecture)
-        projector.refuse("a projector for models of the architecture " + in_quotes(std::string(kind.texts)) + ", and " +
-                         model + " is of " + in_quotes(std::string(architecture)));
+    const ProjectorKind &kind = kind_of(projector, architecture, model);
     if (!continues_texts(draft)) projector.refuse(model + " takes no images: it does not continue texts");
     if (const int64_t own = draft.config.positive("hidden_size"); projector.width() != own)
         projector.refuse("its tokens have " + std::to_string(projector.width()) + " channels, and those of " + model +

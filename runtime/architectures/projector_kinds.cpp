@@ -253,7 +253,7 @@ void complete_qwen3(const ProjectorFile &file, ProjectorFolder &out) {
 } // namespace
 
 std::span<const ProjectorKind> projector_kinds() {
-    static constexpr std::array<ProjectorKind, 6> kinds{{
+    static constexpr std::array<ProjectorKind, 7> kinds{{
         {"gemma3", "gemma3", "gemma3", tanh_gelu, "vision_tower.", clip_tower, gemma3_tensors, gemma3_settings,
          complete_gemma3},
         {"idefics3", "idefics3", "", tanh_gelu, "vision_model.", clip_tower, idefics3_tensors, idefics3_settings,
@@ -265,6 +265,8 @@ std::span<const ProjectorKind> projector_kinds() {
          complete_qwen2},
         {"qwen3vl_merger", "qwen3_vl", "qwen3vl", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
          complete_qwen3},
+        {"qwen3vl_merger", "qwen3_vl_moe", "qwen3vlmoe", tanh_gelu, "visual.", qwen_tower, qwen3_tensors,
+         qwen3_settings, complete_qwen3},
     }};
     return kinds;
 }

@@ -74,7 +74,7 @@ void check_answers(Session session, const json &conversations) {
 
 TEST_CASE("any size: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(seeing / "any_size.json");
-    for (const char *name : {"qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_vl_sees"}) {
+    for (const char *name : {"qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_vl_moe_sees", "qwen3_vl_sees"}) {
         const TemporaryFolder folder, converted;
         const Model model = runtime().load(talking(folder, name));
         for (const Device &device : runtime().devices()) {

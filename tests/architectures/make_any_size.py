@@ -76,13 +76,14 @@ def seeing(name, model, sizes, **processor):
 
 def text(kind, **more):
     out = llama_like(hidden_size=48, rope_parameters=rope("default", mrope_section=[1, 1, 2]))
-    return out | (dict(use_sliding_window=False, max_window_layers=1) if kind is not T.Qwen3VLConfig else {}) | more
+    third = kind in (T.Qwen3VLConfig, T.Qwen3VLMoeConfig)
+    return out | ({} if third else dict(use_sliding_window=False, max_window_layers=1)) | more
 
 
 def whole(kind, vision, **more):
     config = kind(text_config=text(kind, **more), vision_config=vision | dict(patch_size=PATCH), image_token_id=IMAGE)
     for part in (config, config.text_config, config.vision_config):
-        part._attn_implementation = "eager"
+        part._attn_implementation = part._experts_implementation = "eager"
     return config
 
 
@@ -105,7 +106,14 @@ if __name__ == "__main__":
     seeing("qwen3_vl_sees", T.Qwen3VLForConditionalGeneration(qwen3(
         num_position_embeddings=49, deepstack_visual_indexes=[2, 0])), [(6, 10), (4, 2)],
         size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+    experts = dict(head_dim=16, num_hidden_layers=3, rope_parameters=rope("default", mrope_section=[4, 2, 1]),
+                   num_experts=5, num_experts_per_tok=2, moe_intermediate_size=10, mlp_only_layers=[1])
     # More of them than the decoder has layers, and smaller images than it was trained with.
     seeing("qwen3_vl_sees_all", T.Qwen3VLForConditionalGeneration(qwen3(
         num_position_embeddings=256, deepstack_visual_indexes=[3, 1, 0, 2], hidden_act="silu")), [(2, 12), (6, 6)],
         min_pixels=20 * 20, max_pixels=33 * 33)
+    torch.manual_seed(20)
+    seeing("qwen3_vl_moe_sees", T.Qwen3VLMoeForConditionalGeneration(whole(
+        T.Qwen3VLMoeConfig, deep | dict(num_position_embeddings=49, deepstack_visual_indexes=[2, 0]), **experts)),
+        [(6, 10), (4, 2)], size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.5] * 3,
+        image_std=[0.5] * 3)

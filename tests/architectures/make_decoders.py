@@ -4,6 +4,7 @@ import json
 
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 from tiny import here, ids, is_wanted, llama_like, rope, save, vocabulary
 
@@ -203,6 +204,21 @@ def seeing_decoders():
                  vision_config=patches | dict(hidden_size=16, intermediate_size=20, out_hidden_size=36,
                                               num_position_embeddings=16, deepstack_visual_indexes=[0]))
     decoder("qwen3_vl", T.Qwen3VLForConditionalGeneration, T.Qwen3VLConfig(**qwen3))
+    mixed = lambda **more: T.Qwen3VLMoeConfig(**qwen3 | dict(text_config=qwen3["text_config"] | dict(
+        num_experts=5, num_experts_per_tok=2, moe_intermediate_size=10, **more)))
+    decoder("qwen3_vl_moe", T.Qwen3VLMoeForConditionalGeneration, mixed(
+        num_hidden_layers=4, decoder_sparse_step=2, mlp_only_layers=[3], attention_bias=True, hidden_act="gelu"))
+    decoder("qwen3_vl_moe_plain", T.Qwen3VLMoeForConditionalGeneration, mixed(), dtype=torch.float32)
+    if is_wanted("qwen3_vl_moe_plain"):
+        turn_experts(here / "qwen3_vl_moe_plain")
+
+
+def turn_experts(folder):
+    """Matrices of experts as published files of Qwen3-VL have them, inputs x outputs."""
+    file = folder / "model.safetensors"
+    tensors = {name: tensor.transpose(1, 2).contiguous() if ".experts." in name else tensor
+               for name, tensor in load_file(file).items()}
+    save_file(tensors, file, metadata={"format": "pt"})
 
 
 def as_published(folder):

@@ -15,20 +15,21 @@ import shutil
 import sys
 import tempfile
 
+import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["asked_of_qwen3", "bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "distilbert",
            "distilbert_texts", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma_plain", "glm4",
-           "glm4_moe_lite_plain", "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending",
-           "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "jina_bert", "jina_bert_apart", "lfm2",
-           "lfm2_moe", "llama_tied_biased", "mamba2_plain", "ministral3", "mixtral_plain", "modernbert",
-           "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmo3", "olmoe", "phi3",
+           "glm4_moe_air", "glm4_moe_lite_plain", "glm4_moe_plain", "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite",
+           "granite_hybrid_dense_attending", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "jina_bert",
+           "jina_bert_apart", "lfm2", "lfm2_moe", "llama_tied_biased", "mamba2_plain", "ministral3", "mixtral_plain",
+           "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmo3", "olmoe", "phi3",
            "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain",
-           "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "sentences", "sentences_of_gemma3_plain", "sentences_of_qwen2",
-           "sentences_of_qwen3", "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain", "t5_gated_plain",
-           "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
+           "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "qwen3_vl_moe_plain", "sentences", "sentences_of_gemma3_plain",
+           "sentences_of_qwen2", "sentences_of_qwen3", "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain",
+           "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
 
 
 # Files of models that see, made of the part for texts: the name, and the settings that the converter has for them.
@@ -92,6 +93,19 @@ def apart(model_class):
     return Apart
 
 
+def add_draft(file, settings):
+    """The layer after the last one, which predicts tokens ahead, as published files of GLM-4.5 have it."""
+    tensors, last, width = load_file(file), settings["num_hidden_layers"] - 1, settings["hidden_size"]
+    layer = f"model.layers.{last + 1}."
+    tensors |= {name.replace(f"model.layers.{last}.", layer): values.clone() for name, values in tensors.items()
+                if name.startswith(f"model.layers.{last}.")}
+    tensors |= {layer + norm + ".weight": torch.ones(width) for norm in ("enorm", "hnorm", "shared_head.norm")}
+    tensors |= {layer + "eh_proj.weight": torch.ones(width, 2 * width),
+                layer + "embed_tokens.weight": tensors["model.embed_tokens.weight"].clone(),
+                layer + "shared_head.head.weight": tensors["lm_head.weight"].clone()}
+    save_file(tensors, file)
+
+
 def copy_golden(source, target):
     """Files have no pooler of BERT."""
     with safe_open(source / "golden.safetensors", "pt") as golden:
@@ -102,7 +116,6 @@ def copy_golden(source, target):
 def main():
     sys.path[1:1] = [sys.argv[1], sys.argv[1] + "/gguf-py"]
     import gguf
-    import torch
     from conversion import ModelBase, get_model_class
     files = [(source, source, {}) for source in SOURCES]
     files += [(name, source, more) for source, (name, more) in OF_IMAGES.items()]
@@ -125,7 +138,8 @@ def main():
         model_class.set_vocab = add_words if with_words else lambda self: None
         within = getattr(model_class, "Ministral3Model", model_class)  # does the work of Mistral3Model
         within.set_vocab = model_class.set_vocab
-        model_class.no_mtp = "mtp_num_hidden_layers" not in settings  # layers that predict tokens ahead
+        drafts = source == "glm4_moe_air"
+        model_class.no_mtp = "mtp_num_hidden_layers" not in settings and not drafts  # layers that predict tokens ahead
         exact = gguf.LlamaFileType.MOSTLY_F16 if settings.get("dtype", "float16") == "float16" else gguf.LlamaFileType.ALL_F32
         count = settings.get("text_config", settings)["vocab_size"]
         words = {f"w{i}": i for i in range(count)}  # which the converter of Gemma 3 counts
@@ -135,6 +149,8 @@ def main():
                           max_input_chars_per_word=100)
             made = {"model": pieces, "added_tokens": []}
             (copy / "tokenizer.json").write_text(json.dumps(made))
+            if drafts:
+                add_draft(copy / "model.safetensors", settings)
             file = model_class(copy, exact, target / "model.gguf", hparams=settings)
             if source == "asked_of_qwen3":  # which the converter knows by the name of a folder
                 file.is_rerank = file.is_tied_embeddings = True

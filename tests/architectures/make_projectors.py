@@ -29,6 +29,7 @@ from safetensors.torch import load_file, save_file
 import make_any_size
 import make_seeing
 import tiny
+from make_decoders import turn_experts
 from make_seeing import vision
 
 here = pathlib.Path(__file__).parent
@@ -59,6 +60,12 @@ def tiny_models():
         T.Qwen3VLConfig, dict(depth=4, hidden_size=24, num_heads=3, intermediate_size=20, out_hidden_size=48,
                               num_position_embeddings=49, deepstack_visual_indexes=[1, 2]),
         head_dim=8, num_hidden_layers=3)), [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+    torch.manual_seed(43)
+    make_any_size.seeing("qwen3_vl_moe", T.Qwen3VLMoeForConditionalGeneration(make_any_size.whole(
+        T.Qwen3VLMoeConfig, dict(depth=4, hidden_size=24, num_heads=3, intermediate_size=20, out_hidden_size=48,
+                                 num_position_embeddings=49, deepstack_visual_indexes=[1, 2]),
+        head_dim=8, num_hidden_layers=3, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=10)),
+        [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
 
 
 def module(path, name):
@@ -167,7 +174,8 @@ def main():
         tiny_models()
         for name, talks, processor in [("llava", "talking", seeing.llava), ("gemma3", "talking_gemma3", seeing.gemma3),
                                        ("smolvlm", "talking_idefics3", seeing.idefics3), ("qwen2_5_vl", "talking", None),
-                                       ("qwen2_vl", "talking", None), ("qwen3_vl", "talking", None)]:
+                                       ("qwen2_vl", "talking", None), ("qwen3_vl", "talking", None),
+                                       ("qwen3_vl_moe", "talking", None)]:
             source, target = root / "models" / name, here / "models" / f"gguf_{name}_sees"
             talking = here / "seeing" / talks
             image = "<image>" if processor else "<|image_pad|>"
@@ -180,6 +188,8 @@ def main():
             if name == "llava":
                 write_llava_projector(source, target / "mmproj.gguf")
             published(source)
+            if name == "qwen3_vl_moe":
+                turn_experts(source)
             convert(source, target, with_vocabulary(talking, image))
             print(target.name, flush=True)
     (here / "seeing" / "projectors.json").write_text(json.dumps(expected, indent=1) + "\n")

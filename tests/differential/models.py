@@ -26,8 +26,8 @@ class Base:
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
         self.text_part = "vision_config" in config and self.family not in (
-            "clip", "gemma3", "idefics3", "internvl", "llava", "paligemma", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "siglip",
-            "smolvlm")
+            "clip", "gemma3", "idefics3", "internvl", "llava", "paligemma", "qwen2_5_vl", "qwen2_vl", "qwen3_vl",
+            "qwen3_vl_moe", "siglip", "smolvlm")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
@@ -75,7 +75,7 @@ class Seeing(Base):
                   "crop_size": {"height": 8, "width": 8}},
         "internvl": {"image_processor_type": "GotOcr2ImageProcessor", "size": {"height": 8, "width": 8}},
         "paligemma": {"image_processor_type": "SiglipImageProcessor", "size": {"height": 8, "width": 8}}}
-    preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl", "qwen3_vl"), {
+    preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe"), {
         "image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "min_pixels": 64, "max_pixels": 1600})
 
     for kind, name in (("idefics3", "Idefics3"), ("smolvlm", "SmolVLM")):
@@ -409,6 +409,10 @@ def seeing_decoders(decoder, gemma, rope):
                 vision_config=patches | dict(depth=2, window_size=17, fullatt_block_indexes=[1]))
     yield plain(T.Qwen3VLForConditionalGeneration, T.Qwen3VLConfig, tie_word_embeddings=False,
                 text_config=axes | dict(head_dim=8, attention_bias=False),
+                vision_config=patches | dict(depth=2, num_position_embeddings=16, deepstack_visual_indexes=[1, 0]))
+    yield plain(T.Qwen3VLMoeForConditionalGeneration, T.Qwen3VLMoeConfig, tie_word_embeddings=False,
+                text_config=axes | dict(head_dim=8, attention_bias=False, num_experts=4, num_experts_per_tok=2,
+                                        moe_intermediate_size=8, decoder_sparse_step=1, mlp_only_layers=[0]),
                 vision_config=patches | dict(depth=2, num_position_embeddings=16, deepstack_visual_indexes=[1, 0]))
 
 

@@ -151,7 +151,7 @@ def run(model, family):
         seen = model.model.get_image_features(pixel_values=pixels[:, None], return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
-    if family in ("qwen2_5_vl", "qwen2_vl", "qwen3_vl"):
+    if family in ("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe"):
         vision, grid = model.config.vision_config, torch.tensor([[1, 6, 10]])
         pixels = models.patches_of_any_size(60, vision.patch_size, vision.temporal_patch_size)
         seen = model.model.get_image_features(pixels, grid, return_dict=True)

@@ -210,6 +210,19 @@ def seeing(llama):
             k: v for k, v in texts.items() if k not in ("architectures", "torch_dtype", "transformers_version")},
         vision_config=patches | dict(deepstack_visual_indexes=[0], hidden_act="gelu_pytorch_tanh", in_channels=3,
                                      initializer_range=0.02, model_type="qwen3_vl", num_position_embeddings=16)), {}
+    # Matrices of experts are the other way round than transformers has them.
+    turned = {f"model.language_model.layers.{i}.mlp.experts.{name}": shape for i in range(2)
+              for name, shape in (("gate_up_proj", [4, 24, 40]), ("down_proj", [4, 20, 24]))}
+    yield "Qwen3-VL-30B-A3B-Instruct", tokens | dict(
+        architectures=["Qwen3VLMoeForConditionalGeneration"], model_type="qwen3_vl_moe", tie_word_embeddings=False,
+        transformers_version="4.57.0.dev0", text_config={
+            k: v for k, v in texts.items() if k not in ("architectures", "torch_dtype", "transformers_version",
+                                                        "tie_word_embeddings")} | dict(
+            decoder_sparse_step=1, mlp_only_layers=[], model_type="qwen3_vl_moe_text", moe_intermediate_size=20,
+            norm_topk_prob=True, num_experts=4, num_experts_per_tok=2),
+        vision_config=patches | dict(deepstack_visual_indexes=[0], hidden_act="gelu_pytorch_tanh", in_channels=3,
+                                     initializer_range=0.02, model_type="qwen3_vl_moe",
+                                     num_position_embeddings=16)), dict(extra=turned)
 
 
 def talking_about_images():

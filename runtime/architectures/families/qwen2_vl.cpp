@@ -2,9 +2,9 @@
 // arXiv:2511.21631) make of images: a vision transformer for any number of patches, which have rotary positions in rows
 // and columns. Squares of patches become words. llama.cpp has the part for texts.
 #include "architectures/architecture.hpp"
+#include "architectures/axial_rotary.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_modules.hpp"
-#include "architectures/rotary.hpp"
 #include "architectures/squares.hpp"
 #include "architectures/vision_tower.hpp"
 #include "architectures/weight_parts.hpp"
@@ -58,6 +58,11 @@ constexpr Release qwen3{.type = "qwen3_vl_vision",
                         .norm = "norm",
                         .first = "linear_fc1",
                         .last = "linear_fc2"};
+constexpr Release qwen3_moe = [] {
+    Release out = qwen3;
+    out.type = "qwen3_vl_moe_vision";
+    return out;
+}();
 
 // The graph "encode_image".
 class QwenTower {
@@ -112,8 +117,8 @@ class QwenTower {
         frames_ = sides_of(config_, "temporal_patch_size").height;
         config_.expect("in_channels", 3.0);
         auto preparation = read_preparation(draft_, "qwen2_vl").value();
-        if (preparation.size.height != 0)
-            config_.fail("patch_size", "the model's preprocessor gives all images one size; expected that of Qwen2-VL");
+        if (preparation.size.height != 0 || preparation.patch == 0)
+            config_.fail("patch_size", "the model's preprocessor prepares other images; expected that of Qwen2-VL");
         for (const auto &[key, own, given] : {std::tuple("patch_size", patch_, preparation.patch),
                                               std::tuple("spatial_merge_size", merge_, preparation.merge),
                                               std::tuple("temporal_patch_size", frames_, preparation.frames)})
@@ -208,32 +213,7 @@ class QwenTower {
         if (width_ % heads_ != 0 || channels % 4 != 0)
             config_.fail("num_heads", "expected heads of a multiple of 4 channels, found " + std::to_string(width_) +
                                           " channels in " + std::to_string(heads_) + " heads");
-        if (config_.integer("head_dim", channels) != channels)
-            config_.fail("head_dim", "expected " + std::to_string(channels) + ", or no such key");
-        const double theta = base();
-        Rotary out{.coordinates = 2};
-        for (int64_t axis = 0; axis < out.coordinates; ++axis)
-            for (int64_t i = 0; i < channels / 4; ++i) {
-                out.frequencies.push_back(
-                    static_cast<float>(std::pow(theta, -4 * static_cast<double>(i) / static_cast<double>(channels))));
-                out.axes.push_back(axis);
-            }
-        return out;
-    }
-
-    // Of the frequencies.
-    [[nodiscard]] double base() const {
-        config_.ignore({"original_max_position_embeddings", "partial_rotary_factor"});
-        double theta = config_.real("rope_theta");
-        for (const char *key : {"rope_parameters", "rope_scaling"}) { // the second one counts
-            const auto object = config_.object(key);
-            if (!object || object->view().members().size() == 0) continue;
-            const char *type = object->has("rope_type") ? "rope_type" : "type";
-            if (object->text(type, "axial") != "axial") object->fail(type, "expected axial");
-            theta = object->real("rope_theta", config_.real("rope_theta"));
-        }
-        if (!(theta > 0)) config_.fail("rope_theta", "expected a number above 0");
-        return theta;
+        return axial_rotary(config_, channels, false);
     }
 
     [[nodiscard]] Tensor norm(const std::string &module, const Tensor &x) const {
@@ -330,7 +310,7 @@ void see(Draft &draft, const Config &whole, const Release &release) {
 namespace families {
 
 std::span<const Architecture> qwen2_vl() {
-    static constexpr std::array<Architecture, 3> kinds{{
+    static constexpr std::array<Architecture, 4> kinds{{
         {.model_type = "qwen2_5_vl",
          .build = nullptr,
          .of_texts = "qwen2_5_vl_text",
@@ -347,6 +327,11 @@ std::span<const Architecture> qwen2_vl() {
          .build = nullptr,
          .of_texts = "qwen3_vl_text",
          .see = [](Draft &draft, const Config &whole) { see(draft, whole, qwen3); },
+         .tied = Architecture::Tied::by_whole},
+        {.model_type = "qwen3_vl_moe",
+         .build = nullptr,
+         .of_texts = "qwen3_vl_moe_text",
+         .see = [](Draft &draft, const Config &whole) { see(draft, whole, qwen3_moe); },
          .tied = Architecture::Tied::by_whole},
     }};
     return kinds;
