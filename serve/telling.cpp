@@ -67,13 +67,19 @@ size_t tokens_of(std::string_view part, const Hypothesis &answer, const std::vec
     const size_t begin = whole.find(part), end = begin + part.size();
     if (part.empty() || begin == std::string_view::npos) return 0;
     size_t out = 0, at = 0;
+    size_t passed = 0, of_passed = 0; // tokens that are not in the text, or otherwise, and their bytes
     for (const int32_t token : answer.tokens) {
         if (static_cast<size_t>(token) >= texts.size()) continue; // a row of the model that has no token
         const std::string &bytes = texts.at(static_cast<size_t>(token)).bytes;
         if (at >= end) break;
-        if (!whole.substr(at).starts_with(bytes)) continue; // special ones are not in the text
-        at += bytes.size();
-        if (at > begin) ++out;
+        const size_t found = whole.substr(at, of_passed + bytes.size()).find(bytes);
+        if (found == std::string_view::npos) {
+            ++passed, of_passed += bytes.size();
+            continue;
+        }
+        at += found + bytes.size();
+        if (at > begin) out += 1 + (found > 0 ? passed : 0); // special ones are not in the text
+        passed = of_passed = 0;
     }
     return out;
 }

@@ -33,6 +33,9 @@ TEST_CASE("the tokens of a part of an answer are counted, also where special one
     CHECK(tokens_of("a", {.text = "ab c", .tokens = {1, 4}}, texts) == 1);
     CHECK(tokens_of("b", {.text = "ab c", .tokens = {1, 4}}, texts) == 1); // as far as it is in the part
     CHECK(tokens_of("x", answer, texts) == 0);
+    // A space that was cleaned up, and one that a text does not begin with.
+    CHECK(tokens_of("abca", {.text = "abca", .tokens = {1, 2, 3, 1}}, texts) == 4);
+    CHECK(tokens_of("cab", {.text = "cab", .tokens = {3, 1, 2}}, texts) == 3);
     CHECK(tokens_of("", answer, texts) == 0);
 }
 
