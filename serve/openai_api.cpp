@@ -39,15 +39,16 @@ Tensor shortened(const Tensor &vectors, int64_t width) {
 
 } // namespace
 
-Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work, size_t tokens) {
+Tensor Api::vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work, size_t tokens,
+                       const std::string &field) {
     constexpr size_t most = size_t{1} << 23; // 2048 vectors of 4096 numbers
     const size_t values = work->size() * engine.width();
     if (values > most)
         throw Refusal(400,
                       "request: " + std::to_string(work->size()) + " vectors of " + std::to_string(engine.width()) +
                           " numbers are more than one answer may have, " + std::to_string(most) +
-                          " numbers in all; send fewer texts at once",
-                      "input");
+                          " numbers in all; send fewer texts at once, or shorter ones if they are read in windows",
+                      field);
     work->memory = take(vector_memory_, values * sizeof(float), call.request);
     engine.submit(work);
     await(*work, call.request);
@@ -76,7 +77,7 @@ Response Api::embeddings(const Call &call) {
     const auto work = call.work<Embedding>();
     work->texts = std::move(request.texts);
     work->ids = std::move(request.ids);
-    return told_vectors(call, request, vectors_of(call, engine, work, tokens), tokens);
+    return told_vectors(call, request, vectors_of(call, engine, work, tokens, "input"), tokens);
 }
 
 Response Api::told_vectors(const Call &call, const EmbeddingRequest &request, Tensor vectors, size_t tokens) {
@@ -95,7 +96,7 @@ Response Api::embeddings_of_windows(const Call &call, Engine &engine, const Embe
         tokens += each.ids.size();
         work->ids.push_back(std::move(each.ids));
     }
-    const Tensor vectors = vectors_of(call, engine, work, tokens);
+    const Tensor vectors = vectors_of(call, engine, work, tokens, "input");
     return told_vectors(call, request, mean_of_windows(windows, vectors), tokens);
 }
 

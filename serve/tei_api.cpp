@@ -81,7 +81,7 @@ Response Api::tei_embed(const Call &call) {
         with_texts(call.request, [&] { return tokens_in(engine.model(), request.texts, "inputs", cuts(request.cut)); });
     const auto work = call.work<Embedding>();
     work->texts = std::move(request.texts);
-    const Tensor vectors = vectors_of(call, engine, work, tokens);
+    const Tensor vectors = vectors_of(call, engine, work, tokens, "inputs");
     const auto memory = memory_for_json(vectors, call.request);
     const auto width = static_cast<size_t>(vectors.shape()[1]);
     Json out = Json::array();
