@@ -36,6 +36,7 @@ void Api::mix_adapters(const Call &call, const AnswerRequest &request) {
     }
     std::vector<Adapter> wanted;
     for (const auto &[id, scale] : *request.lora) {
+        if (known.empty()) refuse(name + " has no adapters");
         if (id >= known.size())
             refuse("there is no adapter " + std::to_string(id) + ": " + name + " has " + std::to_string(known.size()) +
                    ", which /lora-adapters lists");

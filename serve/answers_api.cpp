@@ -64,10 +64,12 @@ bool Api::shortens(const AnswerRequest &chat) const { return chat.shortens.value
 namespace {
 
 void expect_room(const Engine &engine, size_t tokens, const std::string &field) {
-    if (const auto longest = static_cast<size_t>(engine.room().length); tokens > longest)
+    const BatchRoom &room = engine.room();
+    if (const auto longest = static_cast<size_t>(room.length); tokens > longest)
         throw Refusal(400,
                       "request: /" + field + ": " + std::to_string(tokens) + " tokens; the maximum context length is " +
-                          std::to_string(longest) + " here (the server's --context)",
+                          std::to_string(longest) + " here (" +
+                          (room.whole ? "the server's --context" : "there is no memory for more") + ")",
                       field, "context_length_exceeded");
 }
 
@@ -138,7 +140,6 @@ Engine &Api::engine_that_writes(const Call &call, const std::string &model) {
 
 Response Api::completions(const Call &call) {
     const AnswerRequest request = parsed(call.request, completion_request);
-    mix_adapters(call, request);
     Engine &engine = engine_that_writes(call, request.model);
     if (request.echo && !engine.contents().generation->encode.empty())
         throw Refusal(400, "request: /echo: " + request.model + " translates: its answers do not continue the prompt",
@@ -154,7 +155,7 @@ Response Api::completions(const Call &call) {
 
 Response Api::chat_completions(const Call &call) {
     const AnswerRequest request = parsed(call.request, chat_request);
-    mix_adapters(call, request);
+    if (!request.images.empty()) mix_adapters(call, request); // which the session knows that writes the answer
     return write(call, request, prompts_of(call, request), openai_form(true));
 }
 
@@ -252,7 +253,6 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
     writing->head = {form.chat, form.id + random_id(), request.model, std::time(nullptr)};
     if (given.left_out > 0) writing->headers["Lamina-Messages-Left-Out"] = std::to_string(given.left_out);
     writing->usage = request.stream_usage;
-    writing->engine = &engine;
     writing->told = request.choices;
     writing->choices = std::max(request.choices, request.tried);
     for (const std::vector<int32_t> &prompt : prompts) writing->prompt_tokens += prompt.size();
@@ -283,6 +283,11 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
                           "logprobs");
         memory += scores;
     }
+    if (request.images.empty()) mix_adapters(call, request); // a request that is refused makes no mix
+    Engine &writer = *call.use->engine;
+    for (const std::vector<int32_t> &prompt : prompts)
+        expect_room(writer, prompt.size(), form.chat ? "messages" : "prompt");
+    writing->engine = &writer;
     using Memory = std::array<std::shared_ptr<void>, 4>;
     auto grammar = take(grammar_memory_, options.grammar ? options.grammar->bytes() : 0, call.request);
     reading.reset();
@@ -296,7 +301,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
             answer->memory = writing->memory;
             answer->prompt = prompt;
             answer->options = options;
-            engine.submit(answer);
+            writer.submit(answer);
         }
     return request.stream ? stream(call, writing) : whole(call, *writing);
 }

@@ -111,9 +111,9 @@ class Api {
     [[nodiscard]] Response told_vectors(const Call &call, const EmbeddingRequest &request, Tensor vectors,
                                         size_t tokens);
     [[nodiscard]] bool cuts(std::optional<bool> wanted) const { return wanted.value_or(options_.cuts); }
-    // (N, C), when the engine has them. `tokens`: of the texts.
+    // (N, C), when the engine has them. `tokens`: of the texts, which are in this field.
     [[nodiscard]] Tensor vectors_of(const Call &call, Engine &engine, const std::shared_ptr<Embedding> &work,
-                                    size_t tokens);
+                                    size_t tokens, const std::string &field);
     [[nodiscard]] std::shared_ptr<void> memory_for_json(const Tensor &vectors, const Request &request);
 
     // ---- In models_api.cpp ----

@@ -3,6 +3,7 @@
 #include "refusal.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -20,7 +21,9 @@ bool same(const std::vector<Adapter> &a, const std::vector<Adapter> &b) {
 } // namespace
 
 std::shared_ptr<Engine> Mixes::find(const Engine &parent, const std::vector<Adapter> &adapters) {
+    List dropped;
     const std::scoped_lock lock(mutex_);
+    dropped = take_unused(std::mem_fn(&Mix::old));
     for (const std::shared_ptr<Mix> &each : all_) {
         if (each->old || each->parent.get() != &parent || !same(each->adapters, adapters)) continue;
         each->used = ++uses_;
@@ -60,31 +63,41 @@ void Mixes::make_room() {
     all_.erase(oldest);
 }
 
-void Mixes::forget(const Engine &parent) {
-    std::list<std::shared_ptr<Mix>> dropped;
-    const std::scoped_lock lock(mutex_);
+template <class Such> Mixes::List Mixes::take_unused(const Such &such) {
+    List out;
     for (auto each = all_.begin(); each != all_.end();) {
         const auto next = std::next(each);
-        if ((*each)->parent.get() == &parent && each->use_count() == 1) dropped.splice(dropped.end(), all_, each);
+        if (each->use_count() == 1 && such(**each)) out.splice(out.end(), all_, each);
         each = next;
     }
+    return out;
+}
+
+void Mixes::forget(const Engine &parent) {
+    List dropped;
+    const std::scoped_lock lock(mutex_);
+    dropped = take_unused([&](const Mix &mix) { return mix.parent.get() == &parent; });
 }
 
 void Mixes::forget(const std::filesystem::path &adapter) {
-    std::list<std::shared_ptr<Mix>> dropped;
+    List dropped;
     const std::scoped_lock lock(mutex_);
-    for (auto each = all_.begin(); each != all_.end();) {
-        const auto next = std::next(each);
-        const bool has_it =
-            std::ranges::find(each->get()->adapters, adapter, &Adapter::path) != (*each)->adapters.end();
-        if (has_it) (*each)->old = true, (*each)->used = 0; // the next to make room
-        if (has_it && each->use_count() == 1) dropped.splice(dropped.end(), all_, each);
-        each = next;
-    }
+    for (const std::shared_ptr<Mix> &each : all_)
+        if (std::ranges::find(each->adapters, adapter, &Adapter::path) != each->adapters.end()) each->old = true;
+    dropped = take_unused(std::mem_fn(&Mix::old));
 }
 
-std::vector<std::shared_ptr<Engine>> Mixes::all() const {
+bool Mixes::drop_unused() {
+    List dropped;
     const std::scoped_lock lock(mutex_);
+    dropped = take_unused([](const Mix &) { return true; });
+    return !dropped.empty();
+}
+
+std::vector<std::shared_ptr<Engine>> Mixes::all() {
+    List dropped;
+    const std::scoped_lock lock(mutex_);
+    dropped = take_unused(std::mem_fn(&Mix::old));
     std::vector<std::shared_ptr<Engine>> out;
     for (const std::shared_ptr<Mix> &each : all_) out.push_back(engine_of(each));
     return out;

@@ -28,7 +28,9 @@ class Mixes {
     void forget(const Engine &parent);
     // Those with this adapter, since it is unloaded: they are not found any more.
     void forget(const std::filesystem::path &adapter);
-    [[nodiscard]] std::vector<std::shared_ptr<Engine>> all() const;
+    // Those that nobody uses, since there is little memory. False if there are none.
+    bool drop_unused();
+    [[nodiscard]] std::vector<std::shared_ptr<Engine>> all();
 
   private:
     struct Mix {
@@ -42,9 +44,12 @@ class Mixes {
         return {mix, mix->engine.get()};
     }
     void make_room();
+    using List = std::list<std::shared_ptr<Mix>>;
+    // Takes out those that are such and that nobody uses; they end with the list, which is to be without the lock.
+    template <class Such> [[nodiscard]] List take_unused(const Such &such);
 
-    mutable std::mutex mutex_;            // guards all below
-    std::list<std::shared_ptr<Mix>> all_; // one that nobody uses is nowhere else
+    std::mutex mutex_; // guards all below
+    List all_;         // one that nobody uses is nowhere else
     uint64_t uses_ = 0;
 };
 

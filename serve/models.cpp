@@ -79,6 +79,12 @@ std::vector<std::shared_ptr<Engine>> Models::loaded() const {
     return out;
 }
 
+std::vector<std::shared_ptr<Engine>> Models::engines() {
+    std::vector<std::shared_ptr<Engine>> out = loaded();
+    std::ranges::move(mixes_.all(), std::back_inserter(out));
+    return out;
+}
+
 // Names do not change while requests are answered, so this needs no lock.
 Models::Entry &Models::entry_called(std::string_view name) const {
     std::vector<std::string> names;
@@ -254,11 +260,10 @@ Models::Opened Models::open(const ServedModel &model) {
 }
 
 // Bytes that caches may take.
-uint64_t Models::promised_on(const Device &device) const {
+uint64_t Models::promised_on(const Device &device) {
     uint64_t out = 0;
-    for (const auto &engines : {loaded(), mixes_.all()})
-        for (const std::shared_ptr<Engine> &each : engines)
-            if (share_a_device(each->device(), device)) out += each->room().caches;
+    for (const std::shared_ptr<Engine> &each : engines())
+        if (share_a_device(each->device(), device)) out += each->room().caches;
     return out;
 }
 
@@ -268,13 +273,19 @@ std::shared_ptr<Engine> Models::mix(const Engine &parent, const std::vector<Adap
 
 std::shared_ptr<Engine> Models::mixed(const std::shared_ptr<Engine> &parent, const std::vector<Adapter> &adapters) {
     if (auto found = mixes_.find(*parent, adapters)) return found;
-    return mixes_.add(parent, adapters, [this](const Engine &of, const std::vector<Adapter> &with) {
+    const auto make = [this](const Engine &of, const std::vector<Adapter> &with) {
         const Engine::Options options{.session = {},
                                       .batch = options_.batch,
                                       .promised = promised_on(of.device()),
                                       .parent = &of,
                                       .adapters = with};
         return std::make_unique<Engine>(of.name(), runtime_, of.model(), of.device(), options, metrics_);
+    };
+    return mixes_.add(parent, adapters, [&](const Engine &of, const std::vector<Adapter> &with) {
+        auto out = make(of, with);
+        if (out->room().whole || !mixes_.drop_unused()) return out;
+        out.reset();
+        return make(of, with);
     });
 }
 
@@ -283,6 +294,7 @@ std::shared_ptr<Engine> Models::engine_of(const ServedModel &model, const Opened
     if (parent == nullptr && !model.parent.empty())
         throw Error(ErrorCode::failure, model.parent + ", whose weights it needs, is not loaded");
     const Device &device = parent == nullptr ? model.device : parent->device();
+    mixes_.drop_unused(); // whose memory counts for this
     const Engine::Options options{.session = model.session,
                                   .batch = options_.batch,
                                   .smaller_caches = options_.smaller_caches,

@@ -55,6 +55,8 @@ class Models {
     [[nodiscard]] std::vector<Listed> list() const;
     // Those that are loaded. Whoever has an engine keeps its model from being unloaded, and must not have it for long.
     [[nodiscard]] std::vector<std::shared_ptr<Engine>> loaded() const;
+    // The same, and mixes of adapters.
+    [[nodiscard]] std::vector<std::shared_ptr<Engine>> engines();
 
     // A model by its name or an alias. Null if it is not loaded. Throws Refusal (404) if there is none.
     [[nodiscard]] std::shared_ptr<Engine> find(std::string_view name);
@@ -107,7 +109,7 @@ class Models {
     };
     [[nodiscard]] static Opened open(const ServedModel &model);
     [[nodiscard]] std::shared_ptr<Engine> engine_of(const ServedModel &model, const Opened &files);
-    [[nodiscard]] uint64_t promised_on(const Device &device) const;
+    [[nodiscard]] uint64_t promised_on(const Device &device);
     void change(Entry &entry, State state, std::shared_ptr<Engine> engine = nullptr, const std::string &failure = "");
 
     const Runtime runtime_;

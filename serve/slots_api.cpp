@@ -6,7 +6,9 @@
 
 #include <lamina/sampling.hpp>
 
+#include <map>
 #include <optional>
+#include <string>
 
 namespace lamina::serve {
 namespace {
@@ -35,15 +37,15 @@ Response Api::show_slots(const Call &call) {
     const std::string model = value("model").empty() ? "" : engine_called(call, value("model")).name();
     Json out = Json::array();
     bool free = false;
-    for (const std::shared_ptr<Engine> &each : models_.loaded()) {
+    std::map<std::string, size_t> counts; // by model, whose mixes of adapters have slots of their own
+    for (const std::shared_ptr<Engine> &each : models_.engines()) {
         const Engine &engine = *each;
         if (!model.empty() && engine.name() != model) continue;
         const std::vector<Writer::Slot> slots = engine.slots();
-        for (size_t i = 0; i < slots.size(); ++i) {
-            const auto &[answer, tokens] = slots[i];
+        for (const auto &[answer, tokens] : slots) {
             const bool busy = answer != nullptr;
             free = free || !busy;
-            Json one{{"id", i},
+            Json one{{"id", counts[engine.name()]++},
                      {"model", engine.name()},
                      {"n_ctx", engine.longest()},
                      {"is_processing", busy},

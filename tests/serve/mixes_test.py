@@ -127,6 +127,31 @@ class Mixes(ScoredAnswers, unittest.TestCase):
             self.server.post("/models/load", {"model": name}, **boss)
         wait("loaded", "loaded", "loaded")
 
+    def test_have_slots_as_long_as_they_are_used_or_may_be_again(self):
+        def slots():
+            return len(server.get("/slots?model=talker")[2])
+
+        with Server(lamina, [talker], "--lora", f"first={first}", "--admin-key", "boss") as server:
+            alone, lora = slots(), [{"id": 0, "scale": 0.5}]
+            for wrong in [{"prompt": "w3 " * 5000}, {"top_p": 0.5}, {"logit_bias": {"99": 1}}]:
+                self.assertEqual(server.post("/v1/completions", {**greedy, "model": "talker", "lora": lora, **wrong})[0], 400)
+            self.assertEqual(slots(), alone) # what is refused makes none
+            self.assertEqual(server.post("/v1/completions", {**greedy, "model": "talker", "lora": lora})[0], 200)
+            self.assertEqual(slots(), 2 * alone)
+            # One that is in use when its adapter is unloaded ends after its last request.
+            connection = server.connection()
+            connection.request("POST", "/v1/completions", json.dumps({
+                "model": "talker", "prompt": "w7", "max_tokens": 3000, "n": 100, "temperature": 1, "stream": True,
+                "ignore_eos": True, "lora": lora}))
+            self.assertTrue(connection.getresponse().readline().startswith(b"data: {"))
+            server.post("/models/unload", {"model": "first"}, **boss)
+            self.assertEqual(slots(), 2 * alone)
+            connection.close()
+            ended = time.monotonic() + 60
+            while slots() != alone:
+                self.assertLess(time.monotonic(), ended)
+                time.sleep(0.05)
+
     def test_that_cannot_be_are_refused(self):
         for model, lora, words in [
                 ("talker", [{"id": 2, "scale": 1}], "/lora: there is no adapter 2: talker has 2"),
