@@ -16,15 +16,9 @@ double since(std::chrono::steady_clock::time_point began) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-// How many tokens a part of so many has if it ends with one of text: those of an image may have to stay together.
-size_t ending_in_text(std::span<const int32_t> tokens, size_t count) {
-    while (count != 0 && count < tokens.size() && tokens[count - 1] < 0) ++count;
-    return count;
-}
-
-bool reuses(const Search &search) { return search.task().options->reuse && !search.whole(0).empty(); }
-
 } // namespace
+
+bool Slots::reuses(const Search &search) { return search.task().options->reuse && !search.whole(0).empty(); }
 
 Slots::Slots(detail::SessionState &session, const Shape &shape) : session_(session), shape_(shape) {
     if (session.draft != nullptr)
@@ -205,25 +199,6 @@ void Slots::close_up() {
     decoder_->reorder(parents_);
 }
 
-// What a prompt has in common with another text, beyond what it has itself.
-void Slots::share(size_t slot) {
-    constexpr size_t worthwhile = 16; // tokens
-    Search &search = slots_[slot]->search;
-    const size_t beams = shape_.beams, has = search.fed();
-    if (!reuses(search) || !session_.model->generation->encode.empty()) return;
-    if (beams > 1 && !search.tokens().empty()) return; // beams differ
-    size_t from = slot, most = has;
-    for (size_t i = 0; i < slots_.size(); ++i) {
-        if (i == slot) continue;
-        const size_t common = decoder_->common(i * beams, search.whole(0));
-        if (common > most) from = i, most = common;
-    }
-    if (most < has + worthwhile) return;
-    decoder_->share(slot * beams, beams, from * beams, most);
-    search.share(most - has);
-    for (size_t b = 0; b < beams; ++b) tokens_[slot * beams + b] = search.next(b);
-}
-
 // Whether there is a text that its candidates cannot decide.
 bool Slots::needs_all_scores() const {
     return std::ranges::any_of(slots_, [&](const auto &text) {
@@ -232,67 +207,19 @@ bool Slots::needs_all_scores() const {
     });
 }
 
-// Whether a text is being written that is of another request than a prompt among the readers.
-bool Slots::writes_beside() const {
-    for (size_t i = 0; i < slots_.size(); ++i) {
-        if (!slots_[i] || std::ranges::find(readers_, i) != readers_.end()) continue;
-        for (const size_t reader : readers_)
-            if (slots_[reader]->owner != slots_[i]->owner) return true;
-    }
-    return false;
-}
-
-// Texts that are being written do not wait long for prompts: a step reads a part of the next one, if it is its turn,
-// and one token of each of the others. Short ones are read whole as far as they are no more than such a part together;
-// the others rest.
-void Slots::divide_prompts() {
-    reading_.assign(slots_.size(), false);
-    read_ = 0;
-    if (!shape_.parts || !shape_.cached) return;
-    readers_.clear();
-    for (size_t i = 0; i < slots_.size(); ++i)
-        if (slots_[i] && tokens_[i * shape_.beams].size() > 1) readers_.push_back(i);
-    std::ranges::sort(readers_, {}, [&](size_t i) { return std::pair(slots_[i]->turn, slots_[i]->id); });
-    constexpr size_t short_ones = 32; // tokens, for which nobody waits long
-    others_write_ = writes_beside();
-    const size_t part = readers_.empty() ? 0 : pace_.part(others_write_);
-    const size_t room = part == 0 ? short_ones : part;
-    for (const size_t i : readers_) {
-        const size_t left = room - std::min(room, read_);
-        if (left > 1) share(i);
-        const size_t all = tokens_[i * shape_.beams].size();
-        size_t now = left == part ? std::min(all, left) : all <= std::max<size_t>(left, 1) ? all : 0;
-        if (session_.model->generation->sees_ahead()) now = ending_in_text(tokens_[i * shape_.beams], now);
-        read_ += now <= 1 ? 0 : now;
-        reading_[i] = now < all;
-        for (size_t b = 0; b < shape_.beams; ++b) {
-            auto &tokens = tokens_[i * shape_.beams + b];
-            tokens = tokens.first(std::min(tokens.size(), now));
-        }
-        if (now > 1) take_turn(slots_[i]->owner);
-    }
-}
-
-void Slots::take_turn(const Owner &owner) {
-    ++turn_;
-    for (auto &text : slots_) {
-        if (!text || text->owner.client != owner.client) continue;
-        text->turn.first = turn_;
-        if (text->owner == owner) text->turn.second = turn_;
-    }
-}
-
 // Caches are as long as the longest text needs them. The others can go on without it.
 void Slots::fail_longest(const Error &why) {
-    const auto length = [this](size_t slot) -> size_t { // with this step
-        if (!slots_[slot]) return 0;
-        const Search &search = slots_[slot]->search;
-        return search.whole(0).size() - search.next(0).size() + tokens_[slot * shape_.beams].size();
-    };
     size_t longest = 0;
     for (size_t i = 1; i < slots_.size(); ++i)
-        if (length(i) > length(longest)) longest = i;
-    fail(longest, length(longest), why);
+        if (tokens_at(i) > tokens_at(longest)) longest = i;
+    fail(longest, tokens_at(longest), why);
+}
+
+// Of the text in a slot, with this step.
+size_t Slots::tokens_at(size_t slot) const {
+    if (!slots_[slot]) return 0;
+    const Search &search = slots_[slot]->search;
+    return search.whole(0).size() - search.next(0).size() + tokens_[slot * shape_.beams].size();
 }
 
 void Slots::fail(size_t slot, size_t tokens, const Error &why) {
@@ -318,26 +245,6 @@ void Slots::look_ahead() {
     if (guess.empty()) return;
     ahead_.push_back(tokens_.front().front());
     ahead_.insert(ahead_.end(), guess.begin(), guess.end());
-}
-
-// What this step reads of prompts whose tokens are to be scored; their last tokens are left for it, as those of others.
-void Slots::score_prompts() {
-    for (size_t i = 0; i < slots_.size(); ++i) {
-        if (!slots_[i] || !slots_[i]->search.wants_prompt_scores()) continue;
-        Search &search = slots_[i]->search;
-        std::span<const int32_t> &tokens = tokens_[i]; // there is one beam
-        if (tokens.empty()) continue;
-        const size_t count = tokens.size() - (reading_[i] ? 0 : 1);
-        try {
-            decoder_->score(i, tokens.first(count), [&](std::span<const Scores> scores) { search.score(scores); });
-        } catch (const NoAnswer &why) {
-            fail_text(i, why);
-            tokens = {};
-            continue;
-        }
-        tokens = tokens.subspan(count);
-        if (reading_[i]) search.feed(count);
-    }
 }
 
 // One text alone. Nobody is to find what the caches hold of it.
@@ -386,7 +293,7 @@ void Slots::advance() {
         scores = compute();
     } catch (const Error &e) {
         if (e.code() != ErrorCode::memory) throw;
-        return fail_longest(e);
+        return scored_ ? fail(*scored_, tokens_at(*scored_), e) : fail_longest(e);
     }
 
     parents_.resize(rows);

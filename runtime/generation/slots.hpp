@@ -108,6 +108,8 @@ class Slots {
     void advance();
     void look_ahead();
     void score_prompts();
+    [[nodiscard]] static bool reuses(const Search &search);
+    [[nodiscard]] size_t tokens_at(size_t slot) const;
     std::span<const Scores> compute();
     void accept(Search &search, std::span<const Scores> scores, std::span<int32_t> parents);
     void fail_text(size_t slot, const Error &why);
@@ -126,6 +128,7 @@ class Slots {
     std::vector<std::span<const int32_t>> tokens_;
     Ids parents_;
     std::vector<bool> reading_;
+    std::optional<size_t> scored_{}; // the slot whose prompt is being scored
     std::vector<Progress> progress_;
     bool told_ = false;           // step() has returned progress_
     std::vector<size_t> readers_; // slots whose prompts are read in this step, the next in turn first
