@@ -46,7 +46,6 @@ class Conversation {
         generate_.reuse = true;           // a turn begins with all turns before it
         images_ = read_images(options.images);
         new_images_ = images_.size();
-        if (!options.system.empty()) messages_.push_back({"system", options.system});
     }
 
     // The answer is shown as it comes. If it is not finished (Error, Interrupted), what there is of it is kept, and
@@ -60,6 +59,9 @@ class Conversation {
             throw;
         }
     }
+
+    // What the system says, before all messages.
+    void begin(const std::string &text) { messages_.push_back({"system", text}); }
 
     void finish() const {
         if (!output_.json()) return;
@@ -200,6 +202,7 @@ int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &
     Session session = runtime.session(model, device, how);
     use_draft(session, options.draft, runtime, how);
     Conversation conversation(model, session, output, options);
+    if (app.is_given("--system")) conversation.begin(options.system);
     for (const std::string &text : options.texts) conversation.say(text);
     if (options.texts.empty()) talk(conversation, output);
     conversation.finish();
@@ -221,8 +224,8 @@ Command add_chat(const Arguments &lamina, const GlobalOptions &global) {
     app.positional("TEXT", options->texts, "messages, one after the other; if there are none, lines on stdin");
     app.option("--image", options->images, "FILE",
                "an image that comes with the first message; may be repeated; for models that see");
-    app.option("--system", options->system, "TEXT", "tell the model how to answer; default: as its template says")
-        .not_empty();
+    app.option("--system", options->system, "TEXT",
+               "tell the model how to answer; \"\": say nothing; default: as its template says");
     add_load_options(app, options->load);
     add_draft_option(app, options->draft);
     add_cache_option(app, options->session);

@@ -56,7 +56,7 @@ void add_answer_options(const Arguments &app, GenerateOptions &generate, Default
     add_seed(app, generate.seed, "seed of the samples");
     number(app, "--max-length", generate.max_length,
            defaults == Defaults::own ? "the most tokens to generate; 0: as the model says"
-                                     : "the most tokens of an answer",
+                                     : "the most tokens of an answer; 0: as many as by default",
            int64_t{0}, largest_count);
     number(app, "--min-length", generate.min_length, "tokens before which an answer does not end", int64_t{0},
            largest_count);

@@ -53,6 +53,16 @@ TEST_CASE("chat: each message is answered, from arguments and from lines alike")
           arguments.out);
 }
 
+TEST_CASE("chat: a system may say something, or nothing") {
+    const TemporaryFolder folder;
+    const std::string model = talking_model(folder, nlohmann::json::object());
+    for (const std::string said : {"w5", ""}) {
+        const auto messages = nlohmann::json::parse(chat(model, {"w7", "--system", said, "--json"}).out);
+        REQUIRE(messages.size() == 3);
+        CHECK(messages[0] == nlohmann::json{{"role", "system"}, {"content", said}});
+    }
+}
+
 TEST_CASE("chat: samples as the model suggests, unless options say otherwise") {
     const TemporaryFolder folder;
     const std::string model = talking_model(folder, {{"do_sample", true}, {"temperature", 0.6}, {"top_p", 0.9}});
