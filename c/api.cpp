@@ -126,9 +126,29 @@ std::string written(lamina_model &model, const std::string &prompt, const Genera
                     [&](const GenerateOptions &how) { return model.session.generate({prompt}, how).front(); });
 }
 
+std::string in_form(const Transcript &transcript, c::TranscriptionOptions::Form form) {
+    using enum c::TranscriptionOptions::Form;
+    if (form == text) return transcript.text;
+    if (form != json) return subtitles(transcript, form == srt ? Subtitles::srt : Subtitles::vtt);
+    Json segments = Json::array();
+    for (const Transcript::Segment &each : transcript.segments)
+        segments.push_back({{"begin", each.begin}, {"end", each.end}, {"text", each.text}});
+    return Json{{"text", transcript.text}, {"segments", std::move(segments)}}.in_one_line();
+}
+
 std::string heard(lamina_model &model, const Audio &audio, const char *options, lamina_piece *piece, void *user) {
-    return streamed(c::transcription_options(options), piece, user,
-                    [&](const GenerateOptions &how) { return transcribe(model.session, {audio}, how).front().text; });
+    c::TranscriptionOptions wanted = c::transcription_options(options);
+    Timestamps &timestamps = wanted.generate.timestamps;
+    if (wanted.form == c::TranscriptionOptions::Form::text) {
+        if (timestamps != Timestamps::none)
+            throw Error(ErrorCode::usage,
+                        "timestamps: has no effect with the format text; json, srt and vtt tell them");
+    } else if (const auto format = inspect(model.model).audio(); timestamps == Timestamps::none && format) {
+        if (format->tells(Timestamps::segments)) timestamps = Timestamps::segments;
+    }
+    return streamed(wanted.generate, piece, user, [&](const GenerateOptions &how) {
+        return in_form(transcribe(model.session, {audio}, how).front(), wanted.form);
+    });
 }
 
 // At the model's rate, so that no more of a file is held.

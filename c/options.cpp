@@ -1,5 +1,6 @@
 #include "options.hpp"
 
+#include "base/joined.hpp"
 #include "base/json_reader.hpp"
 
 #include <lamina/sampling.hpp>
@@ -7,6 +8,8 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace lamina::c {
@@ -33,6 +36,16 @@ std::vector<std::string> texts_of(const JsonView &value) {
     std::vector<std::string> out;
     for (const JsonView each : value.items()) out.push_back(text_of(each));
     return out;
+}
+
+// The value that a name stands for.
+template <class Value> Value one_of(const JsonView &name, const std::vector<std::pair<std::string, Value>> &values) {
+    std::vector<std::string> known;
+    for (const auto &[each, value] : values) {
+        if (name.string() == each) return value;
+        known.push_back(each);
+    }
+    name.fail("expected one of " + joined(known) + ", found " + name.description());
 }
 
 // Of texts and of audio.
@@ -98,11 +111,21 @@ ConversationOptions chat_options(const char *json, const GenerateOptions &sugges
     return out;
 }
 
-GenerateOptions transcription_options(const char *json) {
-    GenerateOptions out;
-    Readers readers = readers_of_tokens(out);
+TranscriptionOptions transcription_options(const char *json) {
+    using Form = TranscriptionOptions::Form;
+    TranscriptionOptions out;
+    Readers readers = readers_of_tokens(out.generate);
     for (const char *choice : {"language", "task"})
-        readers[choice] = [&out, choice](const JsonView &v) { out.choices[choice] = text_of(v); };
+        readers[choice] = [&out, choice](const JsonView &v) { out.generate.choices[choice] = text_of(v); };
+    readers["timestamps"] = [&](const JsonView &v) {
+        out.generate.timestamps = one_of<Timestamps>(
+            v,
+            {{"segments", Timestamps::segments}, {"words", Timestamps::words}, {"characters", Timestamps::characters}});
+    };
+    readers["format"] = [&](const JsonView &v) {
+        out.form =
+            one_of<Form>(v, {{"text", Form::text}, {"json", Form::json}, {"srt", Form::srt}, {"vtt", Form::vtt}});
+    };
     read(json, readers);
     return out;
 }

@@ -28,7 +28,12 @@ struct ConversationOptions {
 [[nodiscard]] ConversationOptions chat_options(const char *json, const GenerateOptions &suggested);
 
 // Of audio.
-[[nodiscard]] GenerateOptions transcription_options(const char *json);
+struct TranscriptionOptions {
+    enum class Form { text, json, srt, vtt }; // of the transcript
+    GenerateOptions generate;
+    Form form = Form::text;
+};
+[[nodiscard]] TranscriptionOptions transcription_options(const char *json);
 
 [[nodiscard]] ReadOptions read_options(const char *json);
 
