@@ -158,14 +158,14 @@ serve::ServerOptions server_options(const ServeArguments &arguments) {
             .version = std::string(LAMINA_VERSION).substr(std::string("lamina ").size())};
 }
 
-std::unique_ptr<serve::Server> new_server(const serve::ServerOptions &options, const Runtime &runtime,
-                                          const Device &device) {
+// What the library of the server has, which nothing else needs.
+template <class Function> Function *in_server(const char *symbol) {
     const std::string name = "liblamina_serve" + library_ending;
     const DynamicLibrary library = open_library(own_file(name).value_or(name)); // on Windows it is beside the command
     if (library.handle == nullptr) throw Error(ErrorCode::failure, "the server is not installed: " + library.fault);
-    void *symbol = symbol_in(library.handle, "lamina_new_server");
-    if (symbol == nullptr) throw Error(ErrorCode::failure, name + " is not a server");
-    return std::unique_ptr<serve::Server>(reinterpret_cast<serve::NewServer *>(symbol)(options, runtime, device));
+    void *found = symbol_in(library.handle, symbol);
+    if (found == nullptr) throw Error(ErrorCode::failure, name + " is not a server");
+    return reinterpret_cast<Function *>(found);
 }
 
 int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &output) {
@@ -185,10 +185,13 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
                     "--draft: expected one MODEL, whose answers it guesses; found " + std::to_string(models.size()));
     serve::ServerOptions options = server_options(arguments);
     options.log = [&output](const std::string &line) { output.note(line); };
-    const Runtime runtime(global.runtime(output));
+    RuntimeOptions how = global.runtime(output);
+    how.working = in_server<serve::StopIfLeft>("lamina_stop_if_left");
+    const Runtime runtime(how);
     const Device device = runtime.device(global.device);
     note_device(device, output);
-    const std::unique_ptr<serve::Server> server = new_server(options, runtime, device);
+    const std::unique_ptr<serve::Server> server(
+        in_server<serve::NewServer>("lamina_new_server")(options, runtime, device));
     std::vector<std::string> names;
     for (const NamedModel &model : models) {
         const Device own = model.device.empty() ? device : runtime.device(model.device);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,8 @@ template <class Kind> class Pieces {
     // Nothing fails because of what it is done together with: if the piece fails, each share is tried alone.
     void try_all(const Piece &piece) {
         try {
+            std::optional<ComputedAlone> alone;
+            if (piece.size() == 1) alone.emplace(*piece.front().work);
             compute_(piece);
             metrics_.batch(model_, piece.size());
         } catch (...) {

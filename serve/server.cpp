@@ -80,3 +80,5 @@ extern "C" lamina::serve::Server *lamina_new_server(const lamina::serve::ServerO
                                                     const lamina::Runtime &runtime, const lamina::Device &device) {
     return new lamina::serve::HttpApi(options, runtime, device);
 }
+
+extern "C" void lamina_stop_if_left() { lamina::serve::stop_if_left(); }

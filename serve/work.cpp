@@ -5,6 +5,20 @@
 #include <utility>
 
 namespace lamina::serve {
+namespace {
+
+thread_local const Work *computed = nullptr; // alone on this thread
+
+struct Left {}; // nobody waits for what is computed
+
+} // namespace
+
+void stop_if_left() {
+    if (computed != nullptr && computed->left()) throw Left();
+}
+
+ComputedAlone::ComputedAlone(const Work &work) { computed = &work; }
+ComputedAlone::~ComputedAlone() { computed = nullptr; }
 
 bool Work::wait(Clock::time_point until) {
     std::unique_lock lock(mutex_);

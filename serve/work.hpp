@@ -71,6 +71,17 @@ class Work {
     std::exception_ptr why_;
 };
 
+// Ends what is computed alone on this thread, by an exception, if nobody waits for it.
+void stop_if_left();
+// Says that one work alone is computed on this thread, so that it may end.
+class ComputedAlone {
+  public:
+    explicit ComputedAlone(const Work &work);
+    ComputedAlone(const ComputedAlone &) = delete;
+    ComputedAlone &operator=(const ComputedAlone &) = delete;
+    ~ComputedAlone();
+};
+
 // The kinds of work; the last member of each is the result.
 
 // In both, texts that are too long are cut: who asks has refused them before, if they are not to be.

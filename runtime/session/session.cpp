@@ -113,6 +113,8 @@ std::shared_ptr<plan::Program> SessionState::program(const std::string &graph, p
                                                                      const plan::RunTimes &times) {
                 report(graph_times(program, times, *this));
             };
+        if (shapes.state_length == 0 && !split) // there is nothing that a run which stops could leave half-done
+            program_options.working = [of = runtime.get()] { of->working(); };
         plan::GraphPlan plan = planned(graph, shapes, options.variants);
         program_options.variants = variants(plan);
         tell_of_references(plan, program_options.variants);

@@ -2,11 +2,15 @@
 """Asks `lamina serve` as the Open Inference Protocol has it."""
 
 import json
+import pathlib
 import struct
+import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
-from server import repository, server_of
+from server import Server, repository, server_of
 
 lamina = sys.argv.pop(1)
 g2p = repository / "models" / "g2p"
@@ -55,6 +59,23 @@ class OpenInference(unittest.TestCase):
         status, _, body = self.server.post("/v2/models/g2p.encode/infer", request)
         self.assertEqual(status, 400, body)
         self.assertIn("letters", body["error"])
+
+    def test_ends_what_nobody_waits_for_any_more(self):
+        with tempfile.TemporaryDirectory() as folder:
+            deep = pathlib.Path(folder) / "deep"
+            subprocess.run([lamina, "init", deep, "--arch", "encoder", "--vocab", "5", "--d-model", "16", "--heads", "2",
+                            "--layers", "120", "--max-len", "20000"], check=True, capture_output=True)
+            def ask(server, tokens):
+                inputs = [("source", [1, tokens], [3] * tokens), ("source_lengths", [1], [tokens])]
+                return server.post("/v2/models/deep/infer", {"inputs": [
+                    {"name": name, "shape": shape, "datatype": "INT32", "data": data} for name, shape, data in inputs]})[0]
+
+            with Server(lamina, [deep], "--timeout", "1") as server:
+                began = time.monotonic()
+                self.assertEqual(ask(server, 20000), 504)
+                while ask(server, 3) != 200: # waits until the engine has ended the other
+                    self.assertLess(time.monotonic() - began, 30)
+                self.assertLess(time.monotonic() - began, 10) # all of it would take a minute and a half on two cores
 
 
 if __name__ == "__main__":

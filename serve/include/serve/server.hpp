@@ -84,4 +84,8 @@ class Server {
 // needs it. The caller deletes the result.
 using NewServer = Server *(const ServerOptions &options, const Runtime &runtime, const Device &device);
 
+// Likewise "lamina_stop_if_left", which is to be RuntimeOptions::working of that runtime: what nobody waits for any
+// more ends before its next piece, unless it is computed together with what others wait for.
+using StopIfLeft = void();
+
 } // namespace lamina::serve
