@@ -148,6 +148,7 @@ class Recordings {
                 if (!failed_[i] && heard_[i] < audios_[i].size()) windows.push_back(next_of(i));
             if (windows.empty()) return;
             hear(windows);
+            if (options_.progress) tell_progress();
         }
     }
     [[nodiscard]] double rate() const { return static_cast<double>(input_.rate); }
@@ -166,7 +167,7 @@ class Recordings {
         else
             how.stream = nullptr;
         how.failed = [&](size_t window, const Error &why) { fail(windows[window].audio, why); };
-        if (seeks() && options_.progress) how.progress = [this](size_t, size_t) { tell_progress(); };
+        if (seeks()) how.progress = nullptr;
         std::vector<Transcript> found = transcripts_of(windows, how);
         count_ += windows.size();
         for (size_t w = 0; w < windows.size(); ++w)
@@ -222,9 +223,13 @@ class Recordings {
 
     // In windows, as if none of them was heard again.
     void tell_progress() const {
-        const auto windows = [&](size_t samples) { return samples / static_cast<size_t>(input_.length); };
+        const auto length = static_cast<size_t>(input_.length);
         size_t done = 0, all = 0;
-        for (size_t i = 0; i < audios_.size(); ++i) done += windows(heard_[i]), all += windows(audios_[i].size()) + 1;
+        for (size_t i = 0; i < audios_.size(); ++i) {
+            const size_t windows = (audios_[i].size() + length - 1) / length;
+            all += windows;
+            done += failed_[i] || heard_[i] == audios_[i].size() ? windows : heard_[i] / length;
+        }
         options_.progress(done, all);
     }
 

@@ -80,7 +80,13 @@ TEST_CASE("timestamps: recordings are transcribed together as alone, and window 
     Session session = model.session();
     std::vector<Audio> sounds;
     for (size_t i = 0; i < 6; ++i) sounds.push_back(recording_of(cases[i]));
-    const auto together = transcribe(session, sounds, with_segments());
+    GenerateOptions telling = with_segments();
+    std::vector<std::pair<size_t, size_t>> told;
+    telling.progress = [&](size_t done, size_t all) { told.emplace_back(done, all); };
+    const auto together = transcribe(session, sounds, telling);
+    CHECK(told.size() > 1);
+    CHECK(std::ranges::is_sorted(told));
+    CHECK(told.back().first == told.back().second);
     for (size_t i = 0; i < sounds.size(); ++i) {
         const Transcript alone = transcribe(session, {sounds[i]}, with_segments()).front();
         CHECK(together[i].text == alone.text);

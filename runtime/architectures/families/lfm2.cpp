@@ -115,6 +115,7 @@ Mixture mixture_of(Draft &draft, int64_t layers) {
     const Config &config = draft.config;
     Json choice{{"scoring", "sigmoid"}, {"scale", config.real("routed_scaling_factor")}};
     if (!config.flag("norm_topk_prob")) choice["normalize"] = false;
+    if (draft.gguf) config.expect("scoring_func", 2.0); // a sigmoid: llama.cpp, llama_expert_gating_func_type
     const int64_t dense = config.integer("num_dense_layers");
     std::vector<bool> is_in(static_cast<size_t>(layers));
     for (int64_t i = 0; i < layers; ++i) is_in[static_cast<size_t>(i)] = i >= dense;
@@ -205,7 +206,7 @@ constexpr std::array<SettingName, 7> settings_of_experts{{
     {"shortconv.l_cache", "conv_L_cache"},
     {"expert_count", "num_experts"},
     {"expert_feed_forward_length", "moe_intermediate_size"},
-    {"expert_gating_func", "scoring_func"}, // of all files a sigmoid
+    {"expert_gating_func", "scoring_func"},
     {"expert_used_count", "num_experts_per_tok"},
     {"leading_dense_block_count", "num_dense_layers"},
 }};
