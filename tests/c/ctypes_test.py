@@ -154,14 +154,15 @@ class C(unittest.TestCase):
             self.assertNotEqual(result, 0)
             self.assertIsNone(text)
             self.assertIn(words, library.lamina_error())
-        segments = lamina_json(command, "run", self.paths["whisper"], file, "--max-length", "9", "--timestamps", "segments")[0]
+        run = ["run", self.paths["whisper"], file, "--max-length", "9"]
+        segments = lamina_json(command, *run, "--timestamps", "segments")[0]
         result, text = transcribe(len(samples), 16000, {**options, "format": "json"})
         self.assertEqual((result, json.loads(text)["text"]), (0, segments["output"]))
         self.assertEqual([[each["begin"], each["end"], each["text"]] for each in json.loads(text)["segments"]],
                          [[each["begin"], each["end"], each["output"]] for each in segments["segments"]])
         for form in ["srt", "vtt"]:
-            subtitles = subprocess.run([command, "run", self.paths["whisper"], file, "--max-length", "9", "--subtitles", form,
-                                        "--device", "cpu"], capture_output=True, text=True, check=True).stdout
+            subtitles = subprocess.run([command, *run, "--subtitles", form, "--device", "cpu"],
+                                       capture_output=True, text=True, check=True).stdout
             self.assertEqual(transcribe(len(samples), 16000, {**options, "format": form}), (0, subtitles))
         for wrong, words in [({"timestamps": "segments"}, b"timestamps: has no effect"),
                              ({"format": "xml"}, b"format: expected one of text, json, srt, vtt"),

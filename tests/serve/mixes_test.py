@@ -134,7 +134,8 @@ class Mixes(ScoredAnswers, unittest.TestCase):
         with Server(lamina, [talker], "--lora", f"first={first}", "--admin-key", "boss") as server:
             alone, lora = slots(), [{"id": 0, "scale": 0.5}]
             for wrong in [{"prompt": "w3 " * 5000}, {"top_p": 0.5}, {"logit_bias": {"99": 1}}]:
-                self.assertEqual(server.post("/v1/completions", {**greedy, "model": "talker", "lora": lora, **wrong})[0], 400)
+                body = {**greedy, "model": "talker", "lora": lora, **wrong}
+                self.assertEqual(server.post("/v1/completions", body)[0], 400)
             self.assertEqual(slots(), alone) # what is refused makes none
             self.assertEqual(server.post("/v1/completions", {**greedy, "model": "talker", "lora": lora})[0], 200)
             self.assertEqual(slots(), 2 * alone)
