@@ -46,6 +46,14 @@ std::string text_of(const model::ImagePlace &place, const image::TileGrid &grid)
     return out + (grid.rows == 0 || !place.lines ? "" : "\n") + place.text;
 }
 
+// The tokens of an image, which has so many rows and columns of them.
+void add_tokens(const model::ImagePlace &place, const reading::TokenGrid &grid, std::vector<int32_t> &ids) {
+    for (int64_t row = 1; row <= grid.rows; ++row) {
+        ids.insert(ids.end(), static_cast<size_t>(grid.columns), place.token);
+        if (place.row_ends) ids.push_back(row == grid.rows ? place.row_ends->last : place.row_ends->each);
+    }
+}
+
 // What the graph makes of an image: so many rows, without those that are left out before them and filler behind them.
 Tensor rows_of(detail::SessionState &session, const TensorMap &inputs, int64_t tokens) {
     const model::Images &model = *session.model->images;
@@ -105,9 +113,7 @@ ImagePrompt with_places(const model::Model &model, const std::string &prompt, st
         }
         const size_t at = out.places.size();
         out.places.push_back(out.ids.size());
-        if (at < owners.size())
-            out.ids.insert(out.ids.end(), static_cast<size_t>(reading::tokens_of(format, images[owners[at]]).count()),
-                           id);
+        if (at < owners.size()) add_tokens(place, reading::tokens_of(format, images[owners[at]]), out.ids);
     }
     const size_t found = marks != images.size() ? marks : out.places.size();
     if (marks != images.size() || out.places.size() != owners.size())
@@ -124,7 +130,9 @@ void see(detail::SessionState &session, ImagePrompt &prompt, std::span<const Ima
         const size_t place = prompt.places[prompt.images.size()];
         const auto &image = prompt.images.emplace_back(seen(session, part));
         const auto begin = prompt.ids.begin() + static_cast<std::ptrdiff_t>(place);
-        for (int64_t row = 0; row < image->tokens(); ++row) begin[row] = static_cast<int32_t>(-1 - image->first - row);
+        const bool ends = session.model->images->place->row_ends.has_value(); // of rows have tokens, too
+        for (int64_t token = 0; token < image->tokens(); ++token)
+            begin[token + (ends ? token / image->columns : 0)] = static_cast<int32_t>(-1 - image->first - token);
     };
     const auto &tiles = session.model->images->tiles;
     for (const Image &image : images)

@@ -143,10 +143,14 @@ void check_images(model::Model &model, const abi::Registry &plugins) {
     const Shape &shape = plan.tensors[static_cast<size_t>(plan.outputs.at(images.output))].type.shape,
                 &patches = shapes.inputs.at(images.patches).shape;
     reading::expect_shape_of_images(model, shape, patches);
-    if (images.any_size)
-        images.tokens = images.steps.resize->most / (images.steps.patch * images.steps.patch) /
-                        (images.steps.merge * images.steps.merge);
-    else if (images.place)
+    if (images.any_size) {
+        const image::Resize &resize = *images.steps.resize;
+        images.tokens =
+            resize.most / (images.steps.patch * images.steps.patch) / (images.steps.merge * images.steps.merge);
+        if (images.place->row_ends) // of at most so many rows
+            images.tokens +=
+                resize.longest != 0 ? (resize.longest + resize.multiple - 1) / resize.multiple : images.tokens;
+    } else if (images.place)
         images.tokens = shape[1] - images.place->skip;
 }
 

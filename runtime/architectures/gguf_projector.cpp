@@ -237,7 +237,7 @@ void add_projector(const fs::path &file, Draft &draft, std::string_view architec
         draft.weights.add(folder.weights);
         for (const auto &[name, tensor] : folder.weights.others()) draft.weights.add_other(name, tensor);
         const Config whole = Config::of_model(config.root());
-        architecture_of(std::string(kind.model_type), whole).see(draft, whole);
+        architecture_of(whole.model_type(), whole).see(draft, whole);
         refuse_unused(draft, folder.weights);
     } catch (const Error &error) {
         std::string message = error.what();

@@ -27,13 +27,14 @@ struct Processor {
     int64_t resample;
     std::array<double, 3> mean, deviation;
 };
-constexpr std::array<Processor, 10> processors{{
+constexpr std::array<Processor, 11> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
     {"Gemma3", 224, 0, true, false, 2, halves, halves},
     {"GotOcr2", 384, 0, true, true, 3, clip_mean, clip_deviation},
     {"Idefics3", 1456, 364, false, false, 1, halves, halves},
+    {"Pixtral", 1024, 0, false, false, 3, clip_mean, clip_deviation},
     {"Qwen2VL", 0, 0, false, false, 3, clip_mean, clip_deviation},
     {"Siglip", 224, 0, true, false, 3, halves, halves},
     {"SmolVLM", 1456, 364, false, false, 1, halves, halves},
@@ -52,6 +53,7 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
                : model_type == "deit"     ? "DeiT"
                : model_type == "dinov2"   ? "Bit"
                : model_type == "siglip"   ? "Siglip"
+               : model_type == "pixtral"  ? "Pixtral"
                : model_type == "qwen2_vl" ? "Qwen2VL"
                                           : "CLIP";
     std::string known;
@@ -140,6 +142,26 @@ void add_multiples(const Config &config, const Processor &processor, Json &out, 
                          {"filter", filter_of(config, processor)}};
 }
 
+// Adds the "resize" of images whose longer side has a limit, without the number that sides become multiples of, and
+// returns the limit (transformers, image_processing_pixtral.py).
+int64_t add_limit(const Config &config, const Processor &processor, Json &out) {
+    config.expect("do_resize", true);
+    config.expect("do_center_crop", false);
+    const auto size = config.find("size");
+    int64_t longest = processor.size;
+    if (size && size->is_object() && size->has("longest_edge")) {
+        size->allow_keys({"longest_edge"});
+        longest = size->at("longest_edge").integer(1, longest_side);
+    } else if (size) {
+        const Sides sides = sides_at(*size);
+        if (sides.height != sides.width) size->fail("limits that differ for height and width are not supported");
+        longest = sides.height;
+    }
+    out["resize"] = Json{{"longest_edge", longest}, {"filter", filter_of(config, processor)}};
+    config.ignore({"crop_size", "do_pad", "patch_size"}); // the processor of texts and images gives the last one
+    return longest;
+}
+
 // Adds "tiles", and the "resize" that gives one its size, which is returned (transformers,
 // image_processing_idefics3.py).
 Sides add_tiles(const Config &config, const Processor &processor, Json &out) {
@@ -187,13 +209,15 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
     Json out;
     Preparation prepared;
     const Processor &processor = processor_of(config, model_type);
-    const bool any_size = processor.name == "Qwen2VL";
+    const bool limited = processor.name == "Pixtral", any_size = limited || processor.name == "Qwen2VL";
     const bool tiled = processor.name == "Idefics3" || processor.name == "SmolVLM";
     std::optional<Sides> resized, crop;
     if (tiled) {
         resized = add_tiles(config, processor, out);
     } else if (processor.name == "GotOcr2") {
         resized = add_grid(config, processor, out);
+    } else if (limited) {
+        prepared.longest = add_limit(config, processor, out);
     } else if (any_size) {
         const auto small = [&](const char *key, int64_t otherwise) {
             const int64_t found = config.integer(key, otherwise);
@@ -215,7 +239,7 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
         out["mean"] = colours(config, "image_mean", processor.mean);
         out["deviation"] = colours(config, "image_std", processor.deviation);
     }
-    if (!tiled) config.expect("do_pad", false);
+    if (!tiled && !limited) config.expect("do_pad", false);
     if (processor.name == "Gemma3") // of pieces of an image, which its processor does not make, whatever the file says
         config.ignore({"do_pan_and_scan", "pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size",
                        "pan_and_scan_min_ratio_to_activate"});

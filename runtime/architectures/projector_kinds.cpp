@@ -96,6 +96,55 @@ void complete_llava(const ProjectorFile &file, ProjectorFolder &out) {
     out.preprocessor["crop_size"] = square(side);
 }
 
+// ---- Mistral 3 and Pixtral 12B ----
+
+constexpr std::array<TensorName, 11> pixtral_tower{{
+    {"v.patch_embd", "patch_conv"},
+    {"v.pre_ln", "ln_pre"},
+    {"v.blk.{i}.ln1", "transformer.layers.{i}.attention_norm"},
+    {"v.blk.{i}.ln2", "transformer.layers.{i}.ffn_norm"},
+    {"v.blk.{i}.attn_q", "transformer.layers.{i}.attention.q_proj"},
+    {"v.blk.{i}.attn_k", "transformer.layers.{i}.attention.k_proj"},
+    {"v.blk.{i}.attn_v", "transformer.layers.{i}.attention.v_proj"},
+    {"v.blk.{i}.attn_out", "transformer.layers.{i}.attention.o_proj"},
+    {"v.blk.{i}.ffn_gate", "transformer.layers.{i}.feed_forward.gate_proj"},
+    {"v.blk.{i}.ffn_up", "transformer.layers.{i}.feed_forward.up_proj"},
+    {"v.blk.{i}.ffn_down", "transformer.layers.{i}.feed_forward.down_proj"},
+}};
+constexpr std::array<TensorName, 4> pixtral_tensors{{
+    {"mm.1", "multi_modal_projector.linear_1"},
+    {"mm.2", "multi_modal_projector.linear_2"},
+    {"mm.input_norm", "multi_modal_projector.norm"},
+    {"mm.patch_merger", "multi_modal_projector.patch_merger.merging_layer"},
+}};
+constexpr std::array<SettingName, 1> pixtral_settings{{{"spatial_merge_size", "spatial_merge_size"}}};
+
+// Throws unless the file has this epsilon of norms, which all models of a kind have.
+void expect_eps(const ProjectorFile &file, double eps, const char *name) {
+    const model::GgufValue &found = file.at("attention.layer_norm_epsilon");
+    if (std::abs(found.number() - eps) > eps / 1000)
+        found.fail("expected " + std::string(name) + ", as these models have it");
+}
+
+void complete_pixtral(const ProjectorFile &file, ProjectorFolder &out) {
+    expect_eps(file, 1e-5, "1e-5");
+    const auto has = [&](const char *tensor) { return file.weights().entries().contains(tensor); };
+    out.config["multimodal_projector_bias"] = has("mm.1.bias");
+    out.config["spatial_merge_size"] = file.positive("spatial_merge_size", 1);
+    if (!has("mm.patch_merger.weight")) { // Pixtral 12B
+        if (file.positive("spatial_merge_size", 1) != 1)
+            file.at("spatial_merge_size").fail("expected 1: there is no tensor 'mm.patch_merger.weight'");
+        out.config["model_type"] = "llava";
+        out.config["vision_feature_layer"] = -1;
+        out.config["vision_feature_select_strategy"] = "full";
+    }
+    out.config["vision_config"]["model_type"] = "pixtral";
+    out.config["image_token_index"] = file.token({"[IMG]"});
+    out.preprocessor["image_processor_type"] = "PixtralImageProcessor";
+    out.preprocessor["size"] = Json{{"longest_edge", file.positive("image_size")}};
+    out.weights.remove("v.token_embd.img_break"); // a row of the model's table
+}
+
 // ---- Qwen2-VL, Qwen2.5-VL and Qwen3-VL ----
 
 constexpr std::array<TensorName, 8> qwen_tower{{
@@ -182,7 +231,6 @@ int64_t layers_of(const ProjectorFile &file) {
 
 // What the releases have in common.
 void complete_qwen(const ProjectorFile &file, ProjectorFolder &out) {
-    constexpr double eps = 1e-6;              // of norms, in all published models
     constexpr int64_t least = 8, most = 4096; // tokens of an image, as clip.cpp has them
     constexpr int64_t most_pixels = 4096;     // so that their number does not overflow
     const int64_t patch = file.positive("patch_size"), merge = file.positive("spatial_merge_size", 2),
@@ -190,8 +238,7 @@ void complete_qwen(const ProjectorFile &file, ProjectorFolder &out) {
     if (square_side > most_pixels)
         file.refuse("a token shows " + std::to_string(square_side) + " x " + std::to_string(square_side) +
                     " pixels; expected at most 4096: see 'clip.vision.patch_size'");
-    const model::GgufValue &found = file.at("attention.layer_norm_epsilon");
-    if (std::abs(found.number() - eps) > eps / 1000) found.fail("expected 1e-6, as these models have it");
+    expect_eps(file, 1e-6, "1e-6");
     out.config["vision_config"]["temporal_patch_size"] = 1; // below
     out.config["image_token_id"] = file.token({"<|image_pad|>"});
     out.preprocessor["image_processor_type"] = "Qwen2VLImageProcessor";
@@ -253,12 +300,14 @@ void complete_qwen3(const ProjectorFile &file, ProjectorFolder &out) {
 } // namespace
 
 std::span<const ProjectorKind> projector_kinds() {
-    static constexpr std::array<ProjectorKind, 7> kinds{{
+    static constexpr std::array<ProjectorKind, 8> kinds{{
         {"gemma3", "gemma3", "gemma3", tanh_gelu, "vision_tower.", clip_tower, gemma3_tensors, gemma3_settings,
          complete_gemma3},
         {"idefics3", "idefics3", "", tanh_gelu, "vision_model.", clip_tower, idefics3_tensors, idefics3_settings,
          complete_idefics3},
         {"mlp", "llava", "", "gelu", "vision_tower.", clip_tower, llava_tensors, llava_settings, complete_llava},
+        {"pixtral", "mistral3", "", "gelu", "vision_tower.", pixtral_tower, pixtral_tensors, pixtral_settings,
+         complete_pixtral},
         {"qwen2.5vl_merger", "qwen2_5_vl", "qwen2vl", "gelu", "visual.", qwen_tower, qwen2_5_tensors, qwen2_5_settings,
          complete_qwen2_5},
         {"qwen2vl_merger", "qwen2_vl", "qwen2vl", "gelu", "visual.", qwen_tower, qwen2_tensors, qwen2_settings,

@@ -48,7 +48,7 @@ struct ProjectorFolder {
 // How GGUF files have the part that sees (github.com/ggml-org/llama.cpp, conversion/ and tools/mtmd/clip.cpp).
 struct ProjectorKind {
     std::string_view type;       // "clip.projector_type"
-    std::string_view model_type; // of the folder
+    std::string_view model_type; // of the folder, unless complete() finds another
     std::string_view texts;      // "general.architecture" of the models that it belongs to; empty: any
     std::string_view gelu;       // what "clip.use_gelu" means
     std::string_view prefix;     // before the names of `tower` in a folder

@@ -133,9 +133,26 @@ std::array<int64_t, 2> in_multiples(const Resize &resize, int64_t height, int64_
     return {down * resize.multiple, across * resize.multiple};
 }
 
+// Smaller if a side is too long, then each side up to the next multiple (transformers, image_processing_pixtral.py).
+std::array<int64_t, 2> within(const Resize &resize, int64_t height, int64_t width) {
+    const double ratio =
+        static_cast<double>(std::max(height, width)) / static_cast<double>(resize.longest); // above 1: it is too long
+    const auto side = [&](int64_t pixels) {
+        if (ratio > 1) pixels = static_cast<int64_t>(std::floor(static_cast<double>(pixels) / ratio));
+        return (pixels + resize.multiple - 1) / resize.multiple * resize.multiple;
+    };
+    const std::array<int64_t, 2> out{side(height), side(width)};
+    if (out[0] == 0 || out[1] == 0)
+        throw Error(ErrorCode::input, "an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                                          " pixels has nothing left once its longer side has " +
+                                          std::to_string(resize.longest) + "; cut it");
+    return out;
+}
+
 } // namespace
 
 std::array<int64_t, 2> size_after(const Resize &resize, int64_t height, int64_t width) {
+    if (resize.longest != 0) return within(resize, height, width);
     if (resize.multiple != 0) return in_multiples(resize, height, width);
     if (resize.shortest == 0) return {resize.height, resize.width};
     const auto longer = [&](int64_t of, int64_t to) { // as transformers rounds (image_transforms.py)

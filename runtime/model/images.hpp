@@ -24,6 +24,11 @@ struct ImagePlace {
     std::string mark; // what stands for an image in a prompt, as chat templates write it: "<image>"
     std::string text; // what is read in its place, with one token that all of the image's stand for
     int32_t token = 0;
+    // Tokens that are read behind each row of the image's, and behind the last one instead.
+    struct RowEnds {
+        int32_t each = 0, last = 0;
+    };
+    std::optional<RowEnds> row_ends = {};
     std::string before = {}; // what is read before it, or before the first tile
     bool lines = true;       // a line break follows each row of tiles, and one more all of them
     std::string tile = {};   // what is read for each tile of a large image, likewise, with {row} and {column}

@@ -38,8 +38,20 @@ image::Filter filter_at(JsonView value) {
 }
 
 image::Resize resize_at(JsonView value) {
-    value.allow_keys({"height", "width", "shortest_edge", "multiple", "least_pixels", "most_pixels", "filter"});
+    value.allow_keys(
+        {"height", "width", "shortest_edge", "longest_edge", "multiple", "least_pixels", "most_pixels", "filter"});
     image::Resize out{.filter = filter_at(value.at("filter"))};
+    if (value.has("longest_edge")) {
+        value.allow_keys({"longest_edge", "multiple", "filter"});
+        out.longest = pixels_at(value.at("longest_edge")), out.multiple = pixels_at(value.at("multiple"));
+        const int64_t side = (out.longest + out.multiple - 1) / out.multiple * out.multiple;
+        out.most = side * side;
+        if (out.most > most_pixels)
+            value.at("longest_edge")
+                .fail("images of up to " + std::to_string(side) + " x " + std::to_string(side) +
+                      " pixels; expected at most " + std::to_string(most_pixels) + " in all");
+        return out;
+    }
     for (const char *key : {"least_pixels", "most_pixels"})
         if (value.has(key) != value.has("multiple"))
             value.fail("\"multiple\" and \"" + std::string(key) + "\" need each other");
@@ -125,7 +137,8 @@ image::Tiling tiles_at(JsonView value, const Images &images) {
 }
 
 ImagePlace place_at(JsonView value, const Model &model) {
-    value.allow_keys({"mark", "text", "token", "tile", "before", "lines", "skip", "behind", "end", "together"});
+    value.allow_keys({"mark", "text", "token", "row_end", "last_row_end", "tile", "before", "lines", "skip", "behind",
+                      "end", "together"});
     if (!model.generation || !model.generation->sees())
         value.fail("only a model that continues texts, and whose \"generation\" has \"image_rows\", takes images in "
                    "prompts");
@@ -145,8 +158,13 @@ ImagePlace place_at(JsonView value, const Model &model) {
     if (out.together && !model.generation->sees_ahead())
         value.at("together").fail("only a model whose \"generation\" has \"image_ahead\" sees so");
     if (out.mark.empty()) value.at("mark").fail("expected a text that is not empty");
-    out.token =
-        static_cast<int32_t>(value.at("token").integer(0, static_cast<int64_t>(model.generation->target->size()) - 1));
+    const auto id_at = [&](const char *key) {
+        const auto count = static_cast<int64_t>(model.generation->target->size());
+        return static_cast<int32_t>(value.at(key).integer(0, count - 1));
+    };
+    out.token = id_at("token");
+    if (value.has("row_end") || value.has("last_row_end"))
+        out.row_ends = ImagePlace::RowEnds{.each = id_at("row_end"), .last = id_at("last_row_end")};
     return out;
 }
 
@@ -226,6 +244,8 @@ Images read_images(JsonView value, const Model &model) {
     if (value.has("tiles")) out.tiles = tiles_at(value.at("tiles"), out);
     if (out.place && out.tiles.has_value() != !out.place->tile.empty())
         value.fail("\"tiles\", and \"tile\" of \"place\", need each other");
+    if (out.place && out.place->row_ends && !out.any_size)
+        value.at("place").at("row_end").fail("images of one \"size\" do not have it");
     if (out.any_size && !out.place) value.fail("only images in prompts (\"tokens\") may have any size");
     if (value.has("matching")) out.matching = matching_at(value.at("matching"), model);
     return out;

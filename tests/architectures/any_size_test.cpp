@@ -74,7 +74,11 @@ void check_answers(Session session, const json &conversations) {
 
 TEST_CASE("any size: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(seeing / "any_size.json");
-    for (const char *name : {"qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_vl_moe_sees", "qwen3_vl_sees"}) {
+    const std::map<std::string, int64_t> most_tokens{
+        {"llava_pixtral_sees", 6 * 7}, {"mistral3_sees", 5 * 6}, {"mistral3_sees_ministral3", 5 * 6},
+        {"qwen2_5_vl_sees", 25},       {"qwen2_vl_sees", 25},    {"qwen3_vl_moe_sees", 25},
+        {"qwen3_vl_sees", 25}};
+    for (const auto &[name, most] : most_tokens) {
         const TemporaryFolder folder, converted;
         const Model model = runtime().load(talking(folder, name));
         for (const Device &device : runtime().devices()) {
@@ -89,9 +93,9 @@ TEST_CASE("any size: answers about images are those of transformers, after conve
         check_answers(runtime().session(again, runtime().device("cpu")), expected[name]);
         const TextGeneration inside = inspect(again).generation.value();
         CHECK(inside.images.value().mark == "<image>");
-        CHECK(inside.images.value().tokens == 25);
+        CHECK(inside.images.value().tokens == most);
         CHECK(inside.images.value().width == 0);
-        CHECK(inspect(runtime(), folder.path()).generation->images->tokens == 25);
+        CHECK(inspect(runtime(), folder.path()).generation->images->tokens == most);
     }
 }
 
@@ -120,21 +124,24 @@ TEST_CASE("any size: texts with images beside each other, and guesses, give what
 }
 
 TEST_CASE("any size: images become as many patches as in transformers") {
-    const TemporaryFolder folder;
-    const Model model = runtime().load(talking(folder, "qwen2_5_vl_sees"));
-    for (const json &each : json_of(seeing / "any_size.json")["sizes"]) {
-        const Image image = plain(each[0], each[1]);
-        INFO(image.width << " x " << image.height);
-        const GraphRun run = image_inputs(model, {image});
-        int64_t rows = 0, columns = 0;
-        const auto places = run.inputs.at("coordinates").i32();
-        for (size_t i = 0; i < places.size(); i += 2) {
-            rows = std::max<int64_t>(rows, places[i] + 1);
-            columns = std::max<int64_t>(columns, places[i + 1] + 1);
+    const json expected = json_of(seeing / "any_size.json");
+    for (const auto &[name, sizes] : {std::pair{"qwen2_5_vl_sees", "sizes"}, {"mistral3_sees", "limited_sizes"}}) {
+        const TemporaryFolder folder;
+        const Model model = runtime().load(talking(folder, name));
+        for (const json &each : expected[sizes]) {
+            const Image image = plain(each[0], each[1]);
+            INFO(name << ": " << image.width << " x " << image.height);
+            const GraphRun run = image_inputs(model, {image});
+            int64_t rows = 0, columns = 0;
+            const auto places = run.inputs.at("coordinates").i32();
+            for (size_t i = 0; i < places.size(); i += 2) {
+                rows = std::max<int64_t>(rows, places[i] + 1);
+                columns = std::max<int64_t>(columns, places[i + 1] + 1);
+            }
+            CHECK(rows == each[2]);
+            CHECK(columns == each[3]);
+            CHECK(run.inputs.at("lengths").i32().front() == rows * columns);
         }
-        CHECK(rows == each[2]);
-        CHECK(columns == each[3]);
-        CHECK(run.inputs.at("lengths").i32().front() == rows * columns);
     }
 }
 
@@ -294,6 +301,75 @@ TEST_CASE("any size: a folder says which layers show images to the first layers 
                    c["text_config"]["rope_parameters"]["mrope_section"] = {1, 1};
                }),
                contains("mrope_section") && contains("expected three numbers"));
+}
+
+TEST_CASE("any size: a folder says how long an image's sides are and what follows its rows, or is refused") {
+    const TemporaryFolder folder, converted;
+    const fs::path files = talking(folder, "mistral3_sees"), saved = converted.path() / "model";
+    const Model model = runtime().load(files);
+    CHECK_THAT(message_of([&] { (void)image_inputs(model, {plain(41, 1)}); }), contains("nothing left"));
+    convert(runtime(), files, {}).model.save(saved);
+    const json good = json_of(saved / "model.json");
+    CHECK(good["images"]["resize"] == json{{"multiple", 8}, {"longest_edge", 40}, {"filter", "bicubic"}});
+    CHECK(good["images"]["place"]["row_end"] == 46);
+    CHECK(good["images"]["place"]["last_row_end"] == 47);
+    const auto refused_model = [&](const std::function<void(json &)> &change) {
+        json changed = good;
+        change(changed);
+        std::ofstream(saved / "model.json") << changed.dump();
+        return message_of([&] { (void)runtime().load(saved); });
+    };
+    CHECK(refused_model([](json &) {}).empty());
+    CHECK_THAT(refused_model([](json &m) { m["images"]["resize"]["least_pixels"] = 9; }), contains("least_pixels"));
+    CHECK_THAT(refused_model([](json &m) { m["images"]["resize"]["longest_edge"] = 8000; }),
+               contains("/images/resize/longest_edge") && contains("8000 x 8000"));
+    CHECK_THAT(refused_model([](json &m) { m["images"]["place"].erase("row_end"); }), contains("row_end"));
+    CHECK_THAT(refused_model([](json &m) { m["images"]["place"]["last_row_end"] = 53; }),
+               contains("/images/place/last_row_end"));
+    const auto refused = [&](const char *file, const std::function<void(json &)> &change) {
+        const json unchanged = json_of(files / file);
+        json changed = unchanged;
+        change(changed);
+        std::ofstream(files / file) << changed.dump();
+        const std::string message = message_of([&] { (void)runtime().load(files); });
+        std::ofstream(files / file) << unchanged.dump();
+        return message;
+    };
+    const char *const config = "config.json", *const prompts = "processor_config.json",
+                      *const images = "preprocessor_config.json";
+    CHECK_THAT(refused(prompts, [](json &c) { c["patch_size"] = 5; }), contains("expected 5") && contains("found 4"));
+    CHECK_THAT(refused(prompts, [](json &c) { c.erase("spatial_merge_size"); }),
+               contains("squares of 2 patches a side") && contains("these are 1"));
+    CHECK_THAT(refused(prompts, [](json &c) { c["image_break_token"] = "[IMG_BREAK]"; }),
+               contains("no token '[IMG_BREAK]'"));
+    CHECK_THAT(refused(images, [](json &c) { c["size"]["longest_edge"] = 4097; }), contains("at most 4096"));
+    CHECK_THAT(refused(images,
+                       [](json &c) {
+                           c["size"] = {{"height", 40}, {"width", 32}};
+                       }),
+               contains("limits that differ"));
+    CHECK_THAT(refused(images,
+                       [](json &c) {
+                           c = {{"image_processor_type", "ViTImageProcessor"}};
+                       }),
+               contains("expected that of Pixtral"));
+    CHECK_THAT(refused(config, [](json &c) { c["vision_feature_layer"] = {-1, -2}; }), contains("expected one layer"));
+    CHECK_THAT(refused(config, [](json &c) { c["vision_feature_layer"] = -5; }), contains("expected -4 to 3"));
+    CHECK_THAT(refused(config, [](json &c) { c["vision_config"]["model_type"] = "siglip_vision_model"; }),
+               contains("/vision_config") && contains("pixtral"));
+    CHECK_THAT(refused(config, [](json &c) { c["vision_config"]["num_attention_heads"] = 4; }),
+               contains("heads of a multiple of 4 channels"));
+    CHECK_THAT(refused(config, [](json &c) { c["vision_config"]["rope_parameters"]["rope_type"] = "yarn"; }),
+               contains("expected axial"));
+    CHECK_THAT(refused(config, [](json &c) { c["multimodal_projector_bias"] = true; }), contains("linear_1"));
+    CHECK_THAT(refused(config, [](json &c) { c["vision_config"]["num_hidden_layers"] = 4; }),
+               contains("vision_tower.transformer.layers.3."));
+    CHECK(refused(config, [](json &c) { c["vision_feature_layer"] = 2; }).empty());
+    fs::remove_all(folder.path());
+    fs::create_directory(folder.path());
+    (void)talking(folder, "llava_pixtral_sees");
+    CHECK_THAT(refused(config, [](json &c) { c["vision_feature_select_strategy"] = "default"; }),
+               contains("expected full"));
 }
 
 } // namespace any_size

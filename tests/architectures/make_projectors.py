@@ -27,6 +27,7 @@ from conversion import ModelBase, get_model_class
 from safetensors.torch import load_file, save_file
 
 import make_any_size
+import make_pixtral
 import make_seeing
 import tiny
 from make_decoders import turn_experts
@@ -66,6 +67,15 @@ def tiny_models():
                                  num_position_embeddings=49, deepstack_visual_indexes=[1, 2]),
         head_dim=8, num_hidden_layers=3, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=10)),
         [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+    mistral = T.MistralConfig(**tiny.llama_like(head_dim=8, sliding_window=None))
+    torch.manual_seed(32)
+    make_pixtral.seeing("mistral3", T.Mistral3ForConditionalGeneration(make_pixtral.whole(
+        T.Mistral3Config, mistral, dict(hidden_act="silu"), tie_word_embeddings=False)), [(3, 5), (2, 1)],
+        {"longest_edge": 40})
+    torch.manual_seed(31)
+    make_pixtral.seeing("llava_pixtral", T.LlavaForConditionalGeneration(make_pixtral.whole(
+        T.LlavaConfig, mistral, dict(image_size=24), vision_feature_layer=-1, vision_feature_select_strategy="full")),
+        [(6, 3), (2, 5)], {"longest_edge": 24})
 
 
 def module(path, name):
@@ -76,9 +86,9 @@ def module(path, name):
     return out
 
 
-def with_vocabulary(talking, image):
-    """What writes this tokenizer, as far as words and special tokens go, and a chat template. `image`: what a model calls
-    the token of images."""
+def with_vocabulary(talking, names):
+    """What writes this tokenizer, as far as words and special tokens go, and a chat template. `names`: what a model calls
+    the token of images, and others."""
     made = json.loads((talking / "tokenizer.json").read_text())
     template = next(file.read_text() for file in talking.glob("chat_template.j*"))
     if template.startswith("{\n"):
@@ -89,33 +99,36 @@ def with_vocabulary(talking, image):
     def set_vocab(self):
         tokens, types = [], []
         for i in range(len(words)):
-            plain = re.fullmatch(r"w\d+", words[i]) and i not in special
-            tokens.append("▁" + words[i] if plain else words[i].replace("<image>", image))
+            plain = re.fullmatch(r"w\d+", words[i]) and i not in special and words[i] not in names
+            tokens.append("▁" + words[i] if plain else names.get(words[i], words[i]))
             types.append(1 if plain else 3 if i in special else 4)
         self.gguf_writer.add_tokenizer_model("bert")
         self.gguf_writer.add_token_list(tokens)
         self.gguf_writer.add_token_types(types)
         for add, i in [("unk", 0), ("bos", 1), ("eos", 2), ("sep", 2)]:
             getattr(self.gguf_writer, f"add_{add}_token_id")(i)
-        self.gguf_writer.add_chat_template(template.replace("<image>", image))
+        self.gguf_writer.add_chat_template(template.replace("<image>", names["<image>"]))
 
     return set_vocab
 
 
 def published(source):
     """The folder as the converter knows it; in f32, because it adds 1 to norms."""
-    tensors = {name.replace("vision_tower.", "vision_tower.vision_model."): tensor.to(torch.float32)
+    config = json.loads((source / "config.json").read_text())
+    tower = "vision_tower." + ("vision_model." if config["vision_config"]["model_type"] != "pixtral" else "")
+    tensors = {name.replace("vision_tower.", tower): tensor.to(torch.float32)
                for name, tensor in load_file(source / "model.safetensors").items()}
     save_file(tensors, source / "model.safetensors", metadata={"format": "pt"})
     preprocessor = json.loads((source / "preprocessor_config.json").read_text())
-    config = json.loads((source / "config.json").read_text())
     config["dtype"] = "float32"
     preprocessor["image_seq_length"] = config.get("mm_tokens_per_image", 0)
     (source / "preprocessor_config.json").write_text(json.dumps(preprocessor))
     (source / "config.json").write_text(json.dumps(config))
     words = {f"w{i}": i for i in range(config["text_config"]["vocab_size"])}  # which the converter of Gemma counts
-    made = {"model": {"type": "WordPiece", "vocab": words}, "added_tokens": []}
+    # The converter of Pixtral looks for one of these.
+    made = {"model": {"type": "WordPiece", "vocab": words}, "added_tokens": [{"id": 46, "content": "[IMG_BREAK]"}]}
     (source / "tokenizer.json").write_text(json.dumps(made))
+    (source / "tokenizer_config.json").write_text("{}")
 
 
 def write_llava_projector(source, target):
@@ -154,7 +167,8 @@ def convert(source, target, set_vocab):
     settings = lambda: ModelBase.load_hparams(source, False)
     architecture = settings()["architectures"][0]
     model = get_model_class(architecture.replace("SmolVLMForConditionalGeneration", "VLlama3ForCausalLM"))  # as published
-    model.set_vocab, model.no_mtp = set_vocab, True
+    for each in (model, getattr(model, "Ministral3Model", model)):  # which does the work of Mistral3Model
+        each.set_vocab, each.no_mtp = set_vocab, True
     exact = gguf.LlamaFileType.MOSTLY_F16
     with torch.inference_mode():
         model(source, exact, target / "model.gguf", hparams=settings()).write()
@@ -168,20 +182,23 @@ def main():
     expected = {}
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        tiny.here = make_seeing.here = make_any_size.here = root / "models"
+        tiny.here = make_seeing.here = make_any_size.here = make_pixtral.here = root / "models"
         shutil.copytree(here / "seeing", root / "seeing")
         seeing.here = any_size.here = root / "seeing"
         tiny_models()
         for name, talks, processor in [("llava", "talking", seeing.llava), ("gemma3", "talking_gemma3", seeing.gemma3),
                                        ("smolvlm", "talking_idefics3", seeing.idefics3), ("qwen2_5_vl", "talking", None),
                                        ("qwen2_vl", "talking", None), ("qwen3_vl", "talking", None),
-                                       ("qwen3_vl_moe", "talking", None)]:
+                                       ("qwen3_vl_moe", "talking", None), ("mistral3", "talking", None),
+                                       ("llava_pixtral", "talking", None)]:
             source, target = root / "models" / name, here / "models" / f"gguf_{name}_sees"
             talking = here / "seeing" / talks
-            image = "<image>" if processor else "<|image_pad|>"
+            names = {"<image>": "<|image_pad|>"} if "qwen" in name else {"<image>": "<image>"}
+            if name in ("mistral3", "llava_pixtral"):
+                names = {"<image>": "[IMG]", "w46": "[IMG_BREAK]", "w47": "[IMG_END]"}
             found = (seeing.answers(name, T.AutoTokenizer.from_pretrained(talking), processor) if processor
                      else any_size.answers(name))
-            expected[target.name] = [each | {"prompt": each["prompt"].replace("<image>", image)} for each in found]
+            expected[target.name] = [each | {"prompt": each["prompt"].replace("<image>", names["<image>"])} for each in found]
             shutil.rmtree(target, ignore_errors=True)
             target.mkdir()
             shutil.copyfile(source / "golden.safetensors", target / "golden.safetensors")
@@ -190,7 +207,7 @@ def main():
             published(source)
             if name == "qwen3_vl_moe":
                 turn_experts(source)
-            convert(source, target, with_vocabulary(talking, image))
+            convert(source, target, with_vocabulary(talking, names))
             print(target.name, flush=True)
     (here / "seeing" / "projectors.json").write_text(json.dumps(expected, indent=1) + "\n")
 

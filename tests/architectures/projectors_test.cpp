@@ -114,7 +114,8 @@ std::string refused(const fs::path &model, const fs::path &projector) {
 
 TEST_CASE("projectors: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(test::architectures / "seeing" / "projectors.json");
-    for (const char *name : {"gemma3", "llava", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "smolvlm"}) {
+    for (const char *name : {"gemma3", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_vl",
+                             "qwen3_vl_moe", "smolvlm"}) {
         const json &answers = expected["gguf_" + std::string(name) + "_sees"];
         REQUIRE(answers.size() > 4);
         const Model model = runtime().load(pair_of(name) / "model.gguf");
@@ -205,8 +206,8 @@ TEST_CASE("projectors: keys that are missing, unknown or wrong are refused by na
     const std::string type = std::string("gemma3"), of_other("gemma7");
     says(gemma.with("\x06" + std::string(7, '\0') + type, "\x06" + std::string(7, '\0') + of_other),
          file + ": metadata 'clip.projector_type'",
-         "'gemma7' is not supported; supported: gemma3, idefics3, mlp, qwen2.5vl_merger, qwen2vl_merger, "
-         "qwen3vl_merger");
+         "'gemma7' is not supported; supported: gemma3, idefics3, mlp, pixtral, qwen2.5vl_merger, "
+         "qwen2vl_merger, qwen3vl_merger");
     says(gemma.with("clip.vision.block_count", "clip.vision.block_cOunt"), file,
          "the metadata lack the key 'clip.vision.block_count'");
     says(gemma.with("clip.vision.image_std", "clip.vision.image_sTd"), "'clip.vision.image_sTd'", "unknown key");
@@ -264,6 +265,10 @@ TEST_CASE("projectors: tensors that are missing, left over or of another shape a
                                        {"llava", "v.class_embd"},
                                        {"llava", "v.blk.1.ffn_up.weight"},
                                        {"llava", "mm.0.weight"},
+                                       {"mistral3", "mm.input_norm.weight"},
+                                       {"mistral3", "mm.patch_merger.weight"},
+                                       {"mistral3", "v.blk.2.attn_q.weight"},
+                                       {"mistral3", "v.pre_ln.weight"},
                                        {"qwen2_5_vl", "v.blk.1.attn_k.weight"},
                                        {"qwen2_5_vl", "v.patch_embd.weight.1"},
                                        {"qwen2_5_vl", "v.blk.0.ffn_gate.weight"},
@@ -337,7 +342,8 @@ TEST_CASE("projectors: the page about models lists exactly the kinds that are re
 
 TEST_CASE("projectors: damaged ones are refused or read") {
     std::mt19937 random(7);
-    for (const char *name : {"gemma3", "llava", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "smolvlm"}) {
+    for (const char *name : {"gemma3", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_vl",
+                             "qwen3_vl_moe", "smolvlm"}) {
         const Pair pair(name);
         for (int i = 0; i < 40; ++i) {
             const std::string message = pair.refusal([&](std::string &bytes) {

@@ -141,7 +141,8 @@ Digest read_digest(const fs::path &file) {
             json["results"],
             json["changes"],
             json.value("hash", ""),
-            json.value("preprocessor", Json())};
+            json.value("preprocessor", Json()),
+            json.value("processor", Json())};
 }
 
 // The hash of the name, then splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators).
@@ -168,7 +169,9 @@ fs::path Files::write(const Json &change) {
         return folder_ / "model.gguf";
     }
     write_file(folder_ / "config.json", config.dump());
-    if (!digest_.preprocessor.is_null()) write_file(folder_ / "preprocessor_config.json", digest_.preprocessor.dump());
+    for (const auto &[name, json] :
+         {std::pair{"preprocessor_config.json", &digest_.preprocessor}, {"processor_config.json", &digest_.processor}})
+        if (!json->is_null()) write_file(folder_ / name, json->dump());
     if (tensors != stored_) {
         write_file(folder_ / "model.safetensors", safetensors(tensors));
         stored_ = std::move(tensors);

@@ -20,6 +20,7 @@ struct Digest {
     Json changes;         // [change, number of its result]
     std::string hash;     // of the file without changes, in decimal notation; empty for a folder
     Json preprocessor;    // preprocessor_config.json; null: there is none
+    Json processor;       // processor_config.json, likewise
 
     // Of a GGUF file: `config` is its metadata, {key: [type, value]}.
     [[nodiscard]] bool is_gguf() const;

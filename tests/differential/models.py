@@ -26,8 +26,8 @@ class Base:
         self.rename, self.extra = rename or (lambda name: name), extra or {}
         # Of which only the part for texts is read, and whether transformers reads that alone, too.
         self.text_part = "vision_config" in config and self.family not in (
-            "clip", "gemma3", "idefics3", "internvl", "llava", "paligemma", "qwen2_5_vl", "qwen2_vl", "qwen3_vl",
-            "qwen3_vl_moe", "siglip", "smolvlm")
+            "clip", "gemma3", "idefics3", "internvl", "llava", "mistral3", "paligemma", "qwen2_5_vl", "qwen2_vl",
+            "qwen3_vl", "qwen3_vl_moe", "siglip", "smolvlm")
         self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
 
     def oracle(self):
@@ -74,6 +74,7 @@ class Seeing(Base):
         "llava": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 8},
                   "crop_size": {"height": 8, "width": 8}},
         "internvl": {"image_processor_type": "GotOcr2ImageProcessor", "size": {"height": 8, "width": 8}},
+        "mistral3": {"image_processor_type": "PixtralImageProcessor", "size": {"longest_edge": 40}},
         "paligemma": {"image_processor_type": "SiglipImageProcessor", "size": {"height": 8, "width": 8}}}
     preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe"), {
         "image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "min_pixels": 64, "max_pixels": 1600})
@@ -84,7 +85,8 @@ class Seeing(Base):
 
     @property
     def header(self):
-        return {"preprocessor": self.preprocessors[self.family]}
+        processor = {"processor": {"patch_size": 4, "spatial_merge_size": 2}} if self.family == "mistral3" else {}
+        return {"preprocessor": self.preprocessors[self.family]} | processor
 
 
 def kind_of(name, shape):
@@ -133,6 +135,13 @@ def patches(batch, count, side, merge=1):
     squares = rows // merge
     pixels = pixels.reshape(batch, squares, squares, merge, merge, 3, side, side)
     return pixels.permute(0, 5, 1, 3, 6, 2, 4, 7).reshape(batch, 3, rows * side, rows * side)
+
+
+def pixels_of_any_size(rows, columns, side, merge):
+    """The same for one image, as Pixtral takes it."""
+    pixels = torch.tensor(uniform("patches", rows * columns * 3 * side * side).astype(np.float32))
+    pixels = pixels.reshape(rows // merge, columns // merge, merge, merge, 3, side, side)
+    return pixels.permute(4, 0, 2, 5, 1, 3, 6).reshape(1, 3, rows * side, columns * side)
 
 
 def patches_of_any_size(count, side, frames):
@@ -398,6 +407,13 @@ def seeing_decoders(decoder, gemma, rope):
                 vision_config=dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2,
                                    image_size=[8, 8], patch_size=[2, 2], use_qk_norm=True, attention_bias=True,
                                    use_mean_pooling=False, layer_norm_eps=1e-5))
+    yield plain(T.Mistral3ForConditionalGeneration, T.Mistral3Config, tie_word_embeddings=False, image_token_index=5,
+                projector_hidden_act="gelu", vision_feature_layer=-1, multimodal_projector_bias=False,
+                spatial_merge_size=2, text_config={k: v for k, v in decoder.items() if k != "tie_word_embeddings"} | dict(
+                    model_type="mistral", head_dim=8, sliding_window=None),
+                vision_config=dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2,
+                                   image_size=40, patch_size=4, hidden_act="silu",
+                                   rope_parameters={"rope_type": "axial", "rope_theta": 500.0}))
     axes = decoder | dict(rope_parameters=rope | {"mrope_section": [1, 1, 1]})
     del axes["tie_word_embeddings"]
     patches = dict(depth=1, patch_size=4, num_heads=2)

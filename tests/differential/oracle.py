@@ -138,6 +138,13 @@ def run(model, family):
         seen = model.model.get_image_features(pixel_values=pixels, return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": seen.pooler_output.reshape(-1)}
+    if family == "mistral3":
+        rows, columns, side = 6, 10, model.config.vision_config.patch_size
+        pixels = models.pixels_of_any_size(rows, columns, side, 2)
+        sizes = torch.tensor([[rows * side, columns * side]])
+        seen = model.model.get_image_features(pixels, sizes, return_dict=True)
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
+                "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
     if family == "paligemma":
         vision = model.config.vision_config
         pixels = models.patches(BATCH, (vision.image_size // vision.patch_size) ** 2, vision.patch_size)

@@ -252,6 +252,27 @@ def talking_about_images():
         vision_config={k: v for k, v in clip.items() if k not in ("projection_dim", "vocab_size")} | dict(
             model_type="siglip_vision_model", num_image_tokens=4, projection_dim=24, projector_hidden_act="gelu_fast",
             vision_use_head=False)), dict(rename=published)
+    mistral = dict(architectures=["Mistral3ForConditionalGeneration"], image_token_index=5, model_type="mistral3",
+                   multimodal_projector_bias=False, projector_hidden_act="gelu", spatial_merge_size=2,
+                   vision_feature_layer=-1,
+                   vision_config=dict(attention_dropout=0.0, head_dim=8, hidden_act="silu", hidden_size=16, image_size=40,
+                                      initializer_range=0.02, intermediate_size=20, model_type="pixtral",
+                                      num_attention_heads=2, num_channels=3, num_hidden_layers=2, patch_size=4))
+    words = {k: v for k, v in texts.items() if k not in ("_name_or_path", "architectures", "torch_dtype")} | dict(
+        attention_dropout=0.0, head_dim=8, hidden_act="silu", initializer_range=0.02, sliding_window=None, use_cache=True)
+    yield "Mistral-Small-3.1-24B-Instruct-2503", mistral | dict(
+        torch_dtype="bfloat16", transformers_version="4.50.0.dev0",
+        text_config=words | dict(model_type="mistral", rope_theta=1000000000.0),
+        vision_config=mistral["vision_config"] | dict(rope_theta=10000.0)), dict(
+        rename=lambda name: published(name).replace("vision_tower.vision_model.", "vision_tower."))
+    yield "Ministral-3-8B-Instruct-2512-BF16", mistral | dict(
+        dtype="bfloat16", tie_word_embeddings=False, transformers_version="5.0.0.dev0",
+        text_config=words | dict(model_type="ministral3", rope_parameters={
+            "beta_fast": 32.0, "beta_slow": 1.0, "factor": 16.0, "llama_4_scaling_beta": 0.1, "mscale": 1.0,
+            "mscale_all_dim": 1.0, "original_max_position_embeddings": POSITIONS, "rope_theta": 1000000.0,
+            "rope_type": "yarn", "type": "yarn"}),
+        vision_config=mistral["vision_config"] | dict(rope_parameters={"rope_theta": 10000.0, "rope_type": "axial"})), dict(
+        rename=lambda name: published(name).replace("vision_tower.vision_model.", "vision_tower."))
     yield "InternVL3-1B-hf", dict(
         architectures=["InternVLForConditionalGeneration"], downsample_ratio=0.5, image_seq_length=4, image_token_id=5,
         model_type="internvl", projector_hidden_act="gelu", torch_dtype="bfloat16", transformers_version="4.52.0.dev0",

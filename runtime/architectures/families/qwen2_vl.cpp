@@ -118,7 +118,9 @@ class QwenTower {
         config_.expect("in_channels", 3.0);
         auto preparation = read_preparation(draft_, "qwen2_vl").value();
         if (preparation.size.height != 0 || preparation.patch == 0)
-            config_.fail("patch_size", "the model's preprocessor prepares other images; expected that of Qwen2-VL");
+            config_.fail(
+                "patch_size",
+                "the model's preprocessor gives all images one size, or limits a side; expected that of Qwen2-VL");
         for (const auto &[key, own, given] : {std::tuple("patch_size", patch_, preparation.patch),
                                               std::tuple("spatial_merge_size", merge_, preparation.merge),
                                               std::tuple("temporal_patch_size", frames_, preparation.frames)})

@@ -5,9 +5,11 @@
 
 import json
 
+import numpy as np
 import torch
 import transformers as T
 from PIL import Image, ImageOps
+from transformers.models.pixtral.image_processing_pil_pixtral import get_resize_output_image_size
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
 from make import TEMPLATE, files, here, user
@@ -35,29 +37,48 @@ def opened(file):
     return image.convert("RGB")
 
 
+def seen_by_qwen(folder, images):
+    """What the model is given of images, and what is read for each of them. As Qwen2VLProcessor does it, which needs a
+    processor of videos, too."""
+    processor = T.AutoImageProcessor.from_pretrained(folder)
+    inputs = processor(images, return_tensors="pt")
+    return inputs, ["<image> " * (int(grid.prod()) // processor.merge_size ** 2) for grid in inputs["image_grid_thw"]]
+
+
+def seen_by_pixtral(folder, images):
+    """The same as PixtralProcessor does it, which needs torchvision."""
+    settings = json.loads((folder / "processor_config.json").read_text())
+    side = settings["patch_size"] * settings["spatial_merge_size"]
+    inputs = T.AutoImageProcessor.from_pretrained(folder)(images, patch_size=side, return_tensors="pt")
+    texts = []
+    for rows, columns in (inputs["image_sizes"] // side).tolist():
+        text = ("<image> " * columns + settings["image_break_token"] + " ") * rows
+        texts.append(text.removesuffix(settings["image_break_token"] + " ") + settings["image_end_token"] + " ")
+    return inputs, texts
+
+
 def answers(name):
     folder = here.parent / "models" / name
     model = T.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
     model.config.get_text_config()._experts_implementation = "eager"  # others want longer rows
     tokenizer = T.AutoTokenizer.from_pretrained(here / "talking")
-    processor = T.AutoImageProcessor.from_pretrained(folder)
+    qwen = "qwen" in name
     out = []
     for each in CONVERSATIONS:
         prompt = tokenizer.apply_chat_template(each["messages"], chat_template=TEMPLATE,
                                                add_generation_prompt=True, tokenize=False)
-        inputs = processor([opened(file) for file in each["images"]], return_tensors="pt") if each["images"] else {}
-        # As Qwen2VLProcessor does it, which needs one for videos, too.
-        counts = [int(grid.prod()) // processor.merge_size ** 2 for grid in inputs.get("image_grid_thw", [])]
-        text = "".join(word + "<image> " * count for word, count in zip(prompt.split("<image> "), counts + [0]))
+        images = [opened(file) for file in each["images"]]
+        inputs, texts = (seen_by_qwen if qwen else seen_by_pixtral)(folder, images) if images else ({}, [])
+        text = "".join(word + seen for word, seen in zip(prompt.split("<image> "), texts + [""]))
         tokens = tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
-        types = (tokens == model.config.image_token_id).to(torch.int64)
+        if qwen:
+            inputs["mm_token_type_ids"] = (tokens == model.config.image_token_id).to(torch.int64)
         with torch.no_grad():
-            found = model.generate(tokens, mm_token_type_ids=types, attention_mask=torch.ones_like(tokens), **inputs,
-                                   do_sample=False, max_new_tokens=6,
-                                   min_new_tokens=6, return_dict_in_generate=True, output_scores=True)
+            found = model.generate(tokens, attention_mask=torch.ones_like(tokens), **inputs, do_sample=False,
+                                   max_new_tokens=6, min_new_tokens=6, return_dict_in_generate=True, output_scores=True)
         ids = tokens[0].tolist()
         margin = min(float(-scores[0].topk(2).values.diff()) for scores in found.scores)
-        print(f"{name}: {counts} of {len(ids)} tokens; the two likeliest are {margin:.2f} apart, or more")
+        print(f"{name}: {len(ids)} tokens; the two likeliest are {margin:.2f} apart, or more")
         out.append(each | {"prompt": prompt, "ids": ids, "answer": found.sequences[0, len(ids):].tolist()})
     return out
 
@@ -74,8 +95,22 @@ def sizes(name):
     return out
 
 
+def limited_sizes(name):
+    """The same for a processor that limits the longer side."""
+    settings = json.loads((here.parent / "models" / name / "preprocessor_config.json").read_text())
+    side, patch = 2 * settings["patch_size"]["width"], settings["patch_size"]["width"]
+    out = []
+    for width, height in [(1, 1), (8, 8), (9, 7), (40, 40), (41, 40), (40, 41), (64, 48), (33, 100), (100, 33), (400, 13),
+                          (1000, 1001), (640, 480), (39, 1)]:
+        pixels = np.zeros((3, height, width), dtype=np.uint8)
+        size = get_resize_output_image_size(pixels, settings["size"]["longest_edge"], side, "channels_first")
+        out.append([width, height, *(length // patch for length in size)])
+    return out
+
+
 if __name__ == "__main__":
-    expected = {name: answers(name) for name in ("qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_vl_moe_sees",
-                                                 "qwen3_vl_sees")}
+    expected = {name: answers(name) for name in ("llava_pixtral_sees", "mistral3_sees", "mistral3_sees_ministral3",
+                                                 "qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_vl_moe_sees", "qwen3_vl_sees")}
     expected["sizes"] = sizes("qwen2_5_vl_sees")
+    expected["limited_sizes"] = limited_sizes("mistral3_sees")
     (here / "any_size.json").write_text(json.dumps(expected, indent=1) + "\n")
