@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -26,6 +27,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace lamina::model {
+class GgufValue;
+}
 
 namespace lamina::architectures {
 
@@ -114,6 +119,12 @@ struct TensorFlag {
     std::string_view hugging_face, tensor;
 };
 
+// What a GGUF file says.
+struct GgufFacts {
+    std::function<const model::GgufValue *(std::string_view)> find; // the value of "ARCHITECTURE.KEY"; null: none
+    const model::Weights &weights;                                  // named as in the file
+};
+
 // How GGUF files have an architecture (github.com/ggml-org/llama.cpp, conversion/ and src/models/).
 struct GgufKind {
     std::string_view architecture;              // "general.architecture"; empty: not read from GGUF
@@ -123,6 +134,8 @@ struct GgufKind {
     bool divided_frequencies = false; // rope_freqs.weight has divisors of the rotary frequencies
     bool encoder = false;             // a token attends to those after it, too
     std::string_view only_with = {};  // a setting above 0 that its files have, where others share the architecture
+    // Says in the equivalent config.json what the tables above cannot; settings may then differ from layer to layer.
+    void (*complete)(const GgufFacts &file, Json &config) = nullptr;
 };
 
 inline constexpr std::string_view any_texts = "*"; // what "text_config" says itself

@@ -135,7 +135,9 @@ class Reader {
         if (find("attention.head_count_kv") == nullptr)
             out["num_key_value_heads"] = json(*find("attention.head_count"));
         for (const ByLayer &key : by_layer)
-            if (const GgufValue *value = find(key.gguf); value != nullptr && value->is_list()) add(key, *value, out);
+            if (const GgufValue *value = find(key.gguf);
+                value != nullptr && value->is_list() && kind.complete == nullptr)
+                add(key, *value, out);
         out["head_dim"] = depth_of_heads("attention.key_length");
         if (const GgufValue *pattern = find("attention.sliding_window_pattern")) add_pattern(*pattern, out);
         if (const GgufValue *recurrent = find("attention.recurrent_layers"))
@@ -148,6 +150,8 @@ class Reader {
                    " and " + in_quotes(type_ + ".attention.value_length"));
         add_direction(known, out);
         positions().add_to(out, sees);
+        if (kind.complete != nullptr)
+            kind.complete({[this](std::string_view key) { return find(key); }, gguf_.weights}, out);
         refuse_unknown();
         return out.in_one_line();
     }

@@ -41,7 +41,9 @@ GgufRotary GgufPositions::rotary() const {
     if (kind_.divided_frequencies && divisors != weights_.entries().end()) out.divisors = values(divisors->second);
     if (const GgufValue *factor = find_("rope.scaling.attn_factor"); factor != nullptr && !has_longrope())
         out.magnitude = factor->number();
-    if (const GgufValue *turned = find_("rope.dimension_count")) out.channels = turned->integer(1, INT32_MAX);
+    if (const GgufValue *turned = find_("rope.dimension_count");
+        turned != nullptr && find_("rope.dimension_count_swa") == nullptr) // else layers differ
+        out.channels = turned->integer(1, INT32_MAX);
     if (const GgufValue *sections = find_("rope.dimension_sections")) {
         const std::vector<int64_t> pairs = sections->integers();
         out.axes = pairs.size() > 1 && pairs[0] > 0 && pairs[1] > 0; // llama-hparams.cpp, use_mrope()

@@ -49,6 +49,26 @@ bool Mixture::require_stack(GraphWriter &graph, const std::string &name, const S
     return turned;
 }
 
+void Mixture::split_stack(GraphWriter &graph, const std::string &experts, const std::string &inputs,
+                          int64_t width) const {
+    const std::string up = experts + ".up_proj.weight", gate = experts + ".gate_proj.weight";
+    const bool turned = require_stack(graph, inputs, {experts_, 2 * hidden_, width});
+    const model::Weight &all = draft_->weights.at(inputs);
+    draft_->unused.insert(inputs);
+    if (turned) {
+        draft_->weights.add(gate, transposed_part(all, 0, 2));
+        draft_->weights.add(up, transposed_part(all, 1, 2));
+        return;
+    }
+    std::vector<model::Weight> gates, ups;
+    for (int64_t e = 0; e < experts_; ++e) {
+        const model::Weight both = all.entry(e);
+        gates.push_back(both.rows(0, hidden_)), ups.push_back(both.rows(hidden_, 2 * hidden_));
+    }
+    draft_->weights.add(gate, model::Weight::stacked(gates));
+    draft_->weights.add(up, model::Weight::stacked(ups));
+}
+
 void Mixture::stack_experts(const std::string &module, GraphWriter &graph, int64_t width) const {
     const std::string experts = module + ".experts", up = experts + ".up_proj.weight",
                       gate = experts + ".gate_proj.weight", down = experts + ".down_proj.weight";
@@ -56,23 +76,11 @@ void Mixture::stack_experts(const std::string &module, GraphWriter &graph, int64
     const std::string inputs = part_of(kind_->inputs), outputs = part_of(kind_->outputs);
     const auto &entries = draft_->weights.entries();
     if (kind_->inputs != nullptr && (!kind_->or_single || entries.contains(inputs) || entries.contains(outputs))) {
-        const bool turned_inputs = require_stack(graph, inputs, {experts_, 2 * hidden_, width}),
-                   turned_outputs = require_stack(graph, outputs, {experts_, width, hidden_});
-        const model::Weight &first = draft_->weights.at(inputs), &second = draft_->weights.at(outputs);
-        if (turned_inputs) {
-            draft_->weights.add(gate, transposed_part(first, 0, 2));
-            draft_->weights.add(up, transposed_part(first, 1, 2));
-        } else {
-            std::vector<model::Weight> gates, ups;
-            for (int64_t e = 0; e < experts_; ++e) {
-                const model::Weight both = first.entry(e);
-                gates.push_back(both.rows(0, hidden_)), ups.push_back(both.rows(hidden_, 2 * hidden_));
-            }
-            draft_->weights.add(gate, model::Weight::stacked(gates));
-            draft_->weights.add(up, model::Weight::stacked(ups));
-        }
-        draft_->weights.add(down, turned_outputs ? transposed_stack(second, 0, 1) : second);
-        draft_->unused.insert({inputs, outputs});
+        split_stack(graph, experts, inputs, width);
+        const bool turned = require_stack(graph, outputs, {experts_, width, hidden_});
+        const model::Weight &second = draft_->weights.at(outputs);
+        draft_->weights.add(down, turned ? transposed_stack(second, 0, 1) : second);
+        draft_->unused.insert(outputs);
         return;
     }
     const auto stack_one = [&](const std::string &name, const char *part, const Shape &shape) {
@@ -117,7 +125,12 @@ GraphWriter::Tensor Mixture::shared(const std::string &module, GraphWriter &grap
 GraphWriter::Tensor Mixture::operator()(const std::string &layer, GraphWriter &graph, const GraphWriter::Tensor &x,
                                         const GraphWriter::Tensor &residual, const GraphWriter::Tensor &scored) const {
     const std::string module = layer + kind_->block;
-    if (!draft_->gguf) stack_experts(module, graph, graph.channels(x));
+    // GGUF files may have gate and up together, too.
+    const std::string both = module + ".experts.gate_up_proj.weight";
+    if (!draft_->gguf)
+        stack_experts(module, graph, graph.channels(x));
+    else if (draft_->weights.entries().contains(both))
+        split_stack(graph, module + ".experts", both, graph.channels(x));
     // Tensors of the router are weights of the layer that chooses.
     const auto of_choice = [&](const char *tensor, const char *port) -> std::string {
         if (tensor == nullptr) return "";

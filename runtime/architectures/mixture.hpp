@@ -52,6 +52,8 @@ class Mixture {
 
     // Of a stack (experts, outputs, inputs). Returns whether the file has it as (experts, inputs, outputs).
     [[nodiscard]] bool require_stack(GraphWriter &graph, const std::string &name, const Shape &shape) const;
+    // Makes EXPERTS.gate_proj and .up_proj of the stack `inputs`.
+    void split_stack(GraphWriter &graph, const std::string &experts, const std::string &inputs, int64_t width) const;
     void stack_experts(const std::string &module, GraphWriter &graph, int64_t width) const;
     [[nodiscard]] GraphWriter::Tensor shared(const std::string &module, GraphWriter &graph,
                                              const GraphWriter::Tensor &x, const GraphWriter::Tensor &residual) const;

@@ -241,6 +241,22 @@ Tokenizer::Parts sentencepiece_parts(const GgufVocabulary &file) {
     return out;
 }
 
+// Gemma 4's: that of SentencePiece, with a list of merges.
+Tokenizer::Parts merging_parts(const GgufVocabulary &file) {
+    Tokenizer::Parts out;
+    out.normalizer = replace(Pattern(" "), std::string(blank_mark));
+    Vocabulary vocabulary = vocabulary_of(file);
+    const std::vector<Merge> merges = merges_of(file, vocabulary);
+    BpeOptions options;
+    options.byte_fallback = options.fuse_unknown = true;
+    options.unknown_token = special_of(file, {{"unknown_token_id", file.unknown_token_id}}, 3).token;
+    out.model = bpe(std::move(vocabulary), merges, std::move(options));
+    out.post_processor = ends_of(file, {.begins = true, .ends = false, .bos = 2, .eos = 1, .separates = false});
+    out.decoder =
+        sequence({decode_replace(Pattern(std::string(blank_mark)), " "), decode_byte_fallback(), decode_fuse()});
+    return out;
+}
+
 // BERT's, whose words begin with U+2581 here, and whose other tokens are without the ## that BERT has before them. What
 // the file does not say is as in llama.cpp (llama-vocab.cpp), but a word of more than 100 characters is unknown, as in
 // BERT.
@@ -292,8 +308,11 @@ struct GgufModel {
     const char *name;
     Tokenizer::Parts (*parts)(const GgufVocabulary &);
 };
-constexpr GgufModel gguf_models[]{
-    {"gpt2", byte_level_parts}, {"llama", sentencepiece_parts}, {"bert", word_piece_parts}, {"t5", unigram_parts}};
+constexpr GgufModel gguf_models[]{{"gpt2", byte_level_parts},
+                                  {"llama", sentencepiece_parts},
+                                  {"bert", word_piece_parts},
+                                  {"t5", unigram_parts},
+                                  {"gemma4", merging_parts}};
 
 } // namespace
 
@@ -301,7 +320,7 @@ Tokenizer tokenizer_of(const GgufVocabulary &file) {
     const auto model = std::find_if(std::begin(gguf_models), std::end(gguf_models),
                                     [&](const GgufModel &each) { return file.model == each.name; });
     if (model == std::end(gguf_models))
-        refuse_key("model", in_quotes(file.model) + " is not supported; supported: gpt2, llama, bert, t5");
+        refuse_key("model", in_quotes(file.model) + " is not supported; supported: gpt2, llama, bert, t5, gemma4");
     check_lists(file);
     auto parts = std::make_shared<Tokenizer::Parts>(model->parts(file));
     parts->added = added_tokens_of(file);

@@ -37,6 +37,13 @@ def gemma4_decoders():
     decoder("gemma4_experts", scaled(T.Gemma4ForCausalLM), text(
         hidden_size_per_layer_input=0, attention_k_eq_v=True, num_global_key_value_heads=3, enable_moe_block=True,
         num_experts=6, top_k_experts=2, moe_intermediate_size=16, hidden_activation="silu", tie_word_embeddings=False))
+    # With settings that GGUF can express.
+    plain = dict(rms_norm_eps=1e-6, attention_bias=False)
+    decoder("gemma4_plain", scaled(T.Gemma4ForCausalLM), text(
+        **plain, num_kv_shared_layers=2, use_double_wide_mlp=True, final_logit_softcapping=3.0), dtype=torch.float32)
+    decoder("gemma4_experts_plain", scaled(T.Gemma4ForCausalLM), text(
+        **plain, hidden_size_per_layer_input=0, attention_k_eq_v=True, num_global_key_value_heads=3, enable_moe_block=True,
+        num_experts=6, top_k_experts=2, moe_intermediate_size=16), dtype=torch.float32)
     images = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2,
                   head_dim=8, patch_size=4, position_embedding_size=16)
     decoder("gemma4_whole", scaled(T.Gemma4ForConditionalGeneration), T.Gemma4Config(

@@ -3,6 +3,7 @@
 // token of its own, and experts.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
+#include "architectures/gemma4_gguf.hpp"
 #include "architectures/mixture.hpp"
 #include "architectures/rotary.hpp"
 #include "architectures/weight_parts.hpp"
@@ -109,6 +110,7 @@ class Layers {
     }
 
     void build() {
+        if (draft_.gguf) rename_gemma4(draft_, count_);
         const std::string table = "model.embed_tokens";
         Tensor x =
             graph_.embedding(table, decoder_.ids(), {.rows = vocabulary_, .channels = width_, .scale = root(width_)});
@@ -118,7 +120,8 @@ class Layers {
             x = norm(layer + ".post_attention_layernorm", attention(layer, i, norm(layer + ".input_layernorm", x)), x);
             x = norm(layer + ".post_feedforward_layernorm", fed(layer, i, x), x);
             if (own_ != 0) x = with_token(layer, i, x, of_tokens);
-            x = scaled_by(layer + ".layer_scalar", layer + ".scaled", x);
+            const std::string scalar = layer + ".layer_scalar";
+            if (!draft_.gguf || draft_.weights.entries().contains(scalar)) x = scaled_by(scalar, layer + ".scaled", x);
         }
         decoder_.add_outputs(norm("model.norm", x), {.vocabulary = vocabulary_,
                                                      .table = table + ".weight",
@@ -280,7 +283,15 @@ namespace families {
 std::span<const Architecture> gemma4() {
     static constexpr std::array<Architecture, 2> kinds{{
         {.model_type = "gemma4", .build = nullptr, .of_texts = "gemma4_text", .tied = Architecture::Tied::by_whole},
-        {"gemma4_text", [](Draft &draft) { Layers(draft).build(); }, {}, "model", of_texts},
+        {"gemma4_text",
+         [](Draft &draft) { Layers(draft).build(); },
+         {.architecture = "gemma4",
+          .tensors = gemma4_tensors,
+          .settings = gemma4_settings,
+          .flags = gemma4_flags,
+          .complete = complete_gemma4},
+         "model",
+         of_texts},
     }};
     return kinds;
 }

@@ -84,6 +84,29 @@ GgufVocabulary unigram() {
     return out;
 }
 
+// That of SentencePiece with a list of merges, as of Gemma 4.
+GgufVocabulary merging() {
+    const JsonText json(text_of(fixture("gemma.json")), "gemma.json");
+    const JsonView model = json.root().at("model");
+    GgufVocabulary out;
+    out.model = "gemma4";
+    out.tokens.resize(model.at("vocab").members().size());
+    out.token_type.assign(out.tokens.size(), 1);
+    for (const JsonView token : model.at("vocab").members()) {
+        const auto id = static_cast<size_t>(token.integer(0, 1 << 20));
+        out.tokens[id] = kept(std::string(token.key()));
+        if (token.key().starts_with("<0x")) out.token_type[id] = 6;
+    }
+    for (const JsonView merge : model.at("merges").items()) {
+        std::string pair;
+        for (const JsonView token : merge.items()) pair += (pair.empty() ? "" : " ") + std::string(token.string());
+        out.merges.push_back(kept(pair));
+    }
+    out.token_type[0] = 2, out.token_type[1] = out.token_type[2] = 3;
+    out.unknown_token_id = 0, out.bos_token_id = 1;
+    return out;
+}
+
 // Of all texts of the fixture.
 void expect_same(const Tokenizer &gguf, const std::string &name) {
     const Tokenizer json = Tokenizer::load(fixture(name + ".json"));
@@ -133,6 +156,10 @@ TEST_CASE("a byte-level tokenizer from GGUF metadata equals the one from tokeniz
 TEST_CASE("tokenizers of encoders from GGUF metadata equal those from tokenizer.json") {
     expect_same(tokenizer_of(word_piece("bert.json")), "bert");
     expect_same(tokenizer_of(unigram()), "t5");
+    GgufVocabulary file = merging();
+    CHECK(tokenizer_of(file).encode("a").ids.front() == 1); // a text begins with it unless the file says otherwise
+    file.add_bos_token = false;
+    expect_same(tokenizer_of(file), "gemma");
     GgufVocabulary pairs = unigram(); // as XLM-RoBERTa has them
     pairs.add_bos_token = true, pairs.bos_token_id = 0;
     CHECK(tokens(tokenizer_of(pairs), "a") == Tokens{"<pad>", "▁", "a", "</s>"});
@@ -340,7 +367,7 @@ TEST_CASE("GGUF metadata that contradicts itself is refused, with the key") {
     const auto refusal = [](const GgufVocabulary &file) { return message_of([&] { (void)tokenizer_of(file); }); };
     GgufVocabulary file = byte_level();
     file.model = "rwkv";
-    CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported: gpt2, llama, bert, t5");
+    CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported: gpt2, llama, bert, t5, gemma4");
     file = byte_level();
     file.pre = "kimi-k2";
     CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'kimi-k2' is not supported; supported: gpt-2, a.x-4.0"));
