@@ -3,6 +3,9 @@
 
 #include "call.hpp"
 
+#include <string>
+#include <string_view>
+
 namespace lamina::python {
 namespace {
 
@@ -11,7 +14,10 @@ void raise(const std::exception_ptr &thrown, void * /*payload*/) {
     try {
         std::rethrow_exception(thrown);
     } catch (const Error &e) {
-        const std::string_view what = e.what(); // a path in it need not be UTF-8
+        std::string what = e.what(); // a path in it need not be UTF-8
+        constexpr std::string_view option = "(--truncate)";
+        if (const size_t at = what.find(option); at != std::string::npos)
+            what.replace(at, option.size(), "(truncate=True)");
         const nb::object message =
             nb::steal(PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "backslashreplace"));
         const nb::object types = nb::module_::import_("lamina._errors").attr("BY_CODE");

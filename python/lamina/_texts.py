@@ -13,7 +13,15 @@ Messages = Union[str, Sequence[Mapping[str, object]]]
 def as_text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a str, found {_shown(value)}")
-    return value
+    return _as_utf8(value, name)
+
+
+def _as_utf8(text: str, name: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name}: character {error.start + 1} is half of a pair of surrogates, so it is no text") from None
+    return text
 
 
 def as_list(texts: Union[str, Sequence[str]], name: str = "texts") -> List[str]:
@@ -50,7 +58,7 @@ def as_ids(ids: Sequence[int]) -> List[int]:
 def as_messages(messages: Messages) -> List[Tuple[str, str]]:
     """Roles and contents. A text is what the user says."""
     if isinstance(messages, str):
-        return [("user", messages)]
+        return [("user", _as_utf8(messages, "messages"))]
     if isinstance(messages, Mapping) or not hasattr(messages, "__iter__"):
         raise InputError(f"messages: expected a str or a list of messages, found {_shown(messages)}")
     if not messages:
@@ -106,7 +114,7 @@ def _message(message: object, place: str) -> Tuple[str, str]:
 def _content(content: object, place: str) -> str:
     """A text, or as in OpenAI's API a list of parts that are texts."""
     if isinstance(content, str):
-        return content
+        return _as_utf8(content, place)
     if not isinstance(content, (list, tuple)):
         raise InputError(f"{place}: expected a str, found {_shown(content)}")
     return "".join(_part(part, f"{place}[{i}]") for i, part in enumerate(content))
@@ -114,13 +122,13 @@ def _content(content: object, place: str) -> str:
 
 def _part(part: object, place: str) -> str:
     if isinstance(part, str):
-        return part
+        return _as_utf8(part, place)
     kind: Any = part.get("type") if isinstance(part, Mapping) else None
     if not isinstance(part, Mapping) or kind != "text":
         raise InputError(f'{place}: expected a part such as {{"type": "text", "text": ...}}, found {_shown(part)}')
     if not isinstance(part.get("text"), str):
         raise InputError(f'{place}["text"]: expected a str, found {_shown(part.get("text"))}')
-    return str(part["text"])
+    return _as_utf8(str(part["text"]), place)
 
 
 def _shown(value: object) -> str:

@@ -155,8 +155,10 @@ def test_what_is_no_text_is_named(dense):
 
 def test_long_texts_are_read_in_windows(dense):
     long = "my box with five dozen liquor jugs jumps " * 60
-    with pytest.raises(lamina.InputError):
+    with pytest.raises(lamina.InputError, match=r"have it cut \(truncate=True\)"):
         dense.embed(long)
+    with pytest.raises(lamina.InputError, match=r"texts\[1\]: character 3 is half of a pair of surrogates"):
+        dense.embed(["a", "b \udc80"])
     vector = dense.embed(long, windows=True)
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
     assert not np.allclose(vector, dense.embed(long, truncate=True), atol=1e-3)

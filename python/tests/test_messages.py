@@ -28,6 +28,7 @@ FIRST = {"role": "user", "content": "w1"}
         (3, "messages: expected a str or a list of messages, found 3"),
         (FIRST, "messages: expected a str or a list of messages, found {'role': 'user', 'content': 'w1'}"),
         ([], "messages: expected at least one message"),
+        ([{"role": "user", "content": "w1 \ud800"}], 'messages[0]["content"]: character 4 is half of a pair'),
         (["w1"], """messages[0]: expected a dict with "role" and "content", found 'w1'"""),
         (
             [FIRST, {"role": "user"}],
