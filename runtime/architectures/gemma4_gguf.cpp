@@ -31,9 +31,7 @@ std::vector<int64_t> numbers_of_layers(const model::GgufValue &value, size_t lay
 
 // The part of a head's pairs that is turned: frequencies of the others are divided by a huge number.
 double turned_part(const GgufFacts &file, int64_t head_dim) {
-    const auto found = file.weights.entries().find(rotary_divisors);
-    if (found == file.weights.entries().end()) return 1;
-    const model::Weight &divisors = found->second;
+    const model::Weight &divisors = file.weights.at(rotary_divisors);
     const auto refuse = [&] {
         throw Error(ErrorCode::input, file.weights.file().string() + ": the tensor '" + rotary_divisors +
                                           "': expected " + std::to_string(head_dim / 2) +
@@ -64,11 +62,11 @@ void complete_gemma4(const GgufFacts &file, Json &config) {
     const auto layers = static_cast<int64_t>(slides.size());
     if (value_at(file, "block_count").integer() != layers)
         pattern.fail("expected a flag for each of the layers, found " + std::to_string(layers));
+    if (layers != 0 && slides.back()) pattern.fail("expected a last layer without a window, as transformers has it");
     const int64_t narrow = value_at(file, "attention.key_length_swa").integer(1, INT32_MAX),
                   wide = value_at(file, "attention.key_length").integer(1, INT32_MAX);
-    for (const auto &[key, keys] : {std::pair{"attention.value_length_swa", narrow}, {"attention.value_length", wide}})
-        if (value_at(file, key).integer() != keys)
-            value_at(file, key).fail("expected " + std::to_string(keys) + ", as keys have them");
+    if (const model::GgufValue &values = value_at(file, "attention.value_length_swa"); values.integer() != narrow)
+        values.fail("expected " + std::to_string(narrow) + ", as keys have them");
     expect_turned(file, "rope.dimension_count", wide);
     expect_turned(file, "rope.dimension_count_swa", narrow);
 
