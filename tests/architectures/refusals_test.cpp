@@ -275,7 +275,7 @@ TEST_CASE("architectures: images, patches and heads that are not supported are n
     CHECK_THAT(refusal("llava", "vision_feature_layer", -9), contains("/vision_feature_layer: expected -4 to 3"));
     CHECK_THAT(refusal("llava", "vision_feature_layer", nlohmann::json::array()), contains("at least one layer"));
     CHECK_THAT(refusal("llava", "vision_feature_select_strategy", "some"), contains("expected default or full"));
-    CHECK_THAT(refusal("llava", [](nlohmann::json &c) { c["vision_config"]["model_type"] = "pixtral"; }),
+    CHECK_THAT(refusal("llava", [](nlohmann::json &c) { c["vision_config"]["model_type"] = "dinov2"; }),
                contains("/vision_config/model_type") &&
                    contains("supported: clip_vision_model and siglip_vision_model"));
     CHECK_THAT(refusal("llava", [](nlohmann::json &c) { c["text_config"]["model_type"] = "llava"; }),
