@@ -4,6 +4,7 @@
 #include "architectures/vision_tower.hpp"
 #include "base/utf8.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace lamina::architectures {
@@ -11,7 +12,7 @@ namespace {
 
 // What processor_config.json says of prompts with images (transformers, processing_pixtral.py).
 struct PromptMarks {
-    int64_t patch = 16, merge = 1;
+    std::optional<int64_t> patch = {}, merge = {}; // none: there is no file
     std::string row_end = "[IMG_BREAK]", last_row_end = "[IMG_END]";
 };
 
@@ -21,9 +22,11 @@ PromptMarks marks_of(const std::filesystem::path &folder) {
     if (folder.empty() || !has_file(file)) return out;
     const JsonText document(text_of(file), file.string());
     const JsonView root = document.root();
-    constexpr int64_t most = 4096;
-    for (const auto &[key, to] : {std::pair{"patch_size", &out.patch}, {"spatial_merge_size", &out.merge}})
-        if (root.has(key)) *to = root.at(key).integer(1, most);
+    const auto number = [&](const char *key, int64_t otherwise) {
+        constexpr int64_t most = 4096;
+        return root.has(key) ? root.at(key).integer(1, most) : otherwise;
+    };
+    out.patch = number("patch_size", 16), out.merge = number("spatial_merge_size", 1);
     for (const auto &[key, to] : {std::pair{"image_break_token", &out.row_end}, {"image_end_token", &out.last_row_end}})
         if (root.has(key)) *to = root.at(key).string();
     return out;
@@ -62,14 +65,14 @@ PixtralTower::PixtralTower(Draft &draft, const Config &whole, int64_t merge)
 
 void PixtralTower::read_input() const {
     const PromptMarks processor = marks_of(draft_.folder);
-    if (!draft_.gguf && processor.patch != patch_)
-        config_.fail("patch_size", "expected " + std::to_string(processor.patch) +
+    if (processor.patch.value_or(patch_) != patch_)
+        config_.fail("patch_size", "expected " + std::to_string(*processor.patch) +
                                        ", as the model's processor has it (processor_config.json), found " +
                                        std::to_string(patch_));
-    if (!draft_.gguf && processor.merge != merge_)
+    if (processor.merge.value_or(merge_) != merge_)
         config_.fail("patch_size", "squares of " + std::to_string(merge_) +
                                        " patches a side become one token, but for the model's processor these are " +
-                                       std::to_string(processor.merge) +
+                                       std::to_string(*processor.merge) +
                                        ": see \"spatial_merge_size\" of processor_config.json");
     auto preparation = read_preparation(draft_, model_type).value();
     if (preparation.longest == 0)

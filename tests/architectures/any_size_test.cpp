@@ -342,6 +342,9 @@ TEST_CASE("any size: a folder says how long an image's sides are and what follow
                contains("squares of 2 patches a side") && contains("these are 1"));
     CHECK_THAT(refused(prompts, [](json &c) { c["image_break_token"] = "[IMG_BREAK]"; }),
                contains("no token '[IMG_BREAK]'"));
+    fs::rename(files / prompts, files / "elsewhere.json"); // then the tokens have the usual names
+    CHECK_THAT(message_of([&] { (void)runtime().load(files); }), contains("no token '[IMG_BREAK]'"));
+    fs::rename(files / "elsewhere.json", files / prompts);
     CHECK_THAT(refused(images, [](json &c) { c["size"]["longest_edge"] = 4097; }), contains("at most 4096"));
     CHECK_THAT(refused(images,
                        [](json &c) {
