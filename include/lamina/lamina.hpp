@@ -42,8 +42,8 @@ struct RuntimeOptions {
     // The text says what is being proved: "attention, tiled: case 3 of 17"; it is empty when that is over. The function
     // may throw to stop; what has been proved is kept. Called as `notify` is.
     std::function<void(const std::string &)> proving{};
-    // Called on the thread of a call that uses a device, before each piece of its work: a run of a graph (of a text that
-    // is generated, a token), any run for a comparison, a case; on the CPU, also a layer. May throw to stop the call.
+    // Called on the thread of a call that uses a device, before each piece of its work: a run of a graph (a token of a
+    // text), any run for a comparison, a case that is checked, a layer on the CPU. May throw to stop the call.
     std::function<void()> working{};
     // How long runs wait, in all, for variants to be proved and measured beyond what they require. If `cache` is set,
     // the rest is proved beside the work, in a fifth of the time, and used by later processes. Default: on a GPU, if
