@@ -37,7 +37,9 @@ macro(lamina_find_glslang)
     message(FATAL_ERROR "Kernels need glslang's compiler, which was not found. Debian and Ubuntu: apt install "
                         "glslang-tools. Elsewhere, set LAMINA_GLSLANG to its path.")
   endif()
-  if(NOT DEFINED LAMINA_KNOWS_COOPERATIVE_MATRIX)
+  get_property(probed GLOBAL PROPERTY LAMINA_GLSLANG_PROBED)
+  if(NOT probed) # once each time that CMake runs, because LAMINA_GLSLANG may have changed
+    set_property(GLOBAL PROPERTY LAMINA_GLSLANG_PROBED ON)
     set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/cooperative_matrix.comp)
     file(WRITE ${probe} "#version 450\n#extension GL_KHR_cooperative_matrix : require\nvoid main() {}\n")
     execute_process(COMMAND ${LAMINA_GLSLANG} -V --target-env vulkan1.1 -o ${probe}.spv ${probe}

@@ -38,7 +38,8 @@ const uint LINE = 10u; // fours per row of 32, and two for padding, which spread
 const float HIDDEN = -3.0e38; // the score of a masked key; below LEAST
 const float WILD = 0.0;       // in place of the inverse scale of a row of V that is not finite
 
-const uint LOW = ONE_PRODUCT ? 1u : 32u * LINE;
+// Matrices are loaded from multiples of 16 bytes, as Vulkan demands, so each array of shared memory has a multiple of 16.
+const uint LOW = ONE_PRODUCT ? 2u : 32u * LINE;
 shared uvec2 a_high[32u * LINE], a_low[LOW];          // [line][channel / 4] of Q, or [line][key / 4] of shares
 shared uvec2 b_high[32u * LINE], b_low[LOW];          // [key][channel / 4] of K or V
 shared float product[32u * 32u];                      // [line][key], or [line][channel]

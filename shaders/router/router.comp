@@ -63,10 +63,11 @@ bool is_before(uint mark, float v, uint i, uint than_mark, float than, uint than
     return v > than || (v == than && i < than_i);
 }
 
-// By how much a is greater than b, relative to the greater magnitude.
+// By how much a is greater than b, relative to the greater magnitude. Drivers may divide by reciprocals, which are exact
+// enough only below 2^126.
 float clearness(float a, float b) {
-    const float magnitude = max(abs(a), abs(b));
-    return magnitude == 0.0 ? 0.0 : a / magnitude - b / magnitude;
+    const float magnitude = max(abs(a), abs(b)), unit = magnitude < 1.0 ? 16777216.0 : 1.0 / 16777216.0;
+    return magnitude == 0.0 ? 0.0 : (a * unit) / (magnitude * unit) - (b * unit) / (magnitude * unit);
 }
 
 void main() {
