@@ -62,8 +62,8 @@ int show_devices(const GlobalOptions &global, Output &output) {
     if (const std::string reason = runtime.no_vulkan(); !reason.empty()) output.note("no Vulkan device: " + reason);
     if (!left_out.empty())
         output.note("kernels that this build's shader compiler could not compile: " + joined(left_out) +
-                    "; others run in their place, slower on GPUs with cooperative matrices (tensor cores). A newer "
-                    "glslang compiles them: that of Debian 13 or Ubuntu 24.04");
+                    "; others run in their place, slower on GPUs with cooperative matrices (tensor cores). Builds on "
+                    "Debian 13 or Ubuntu 24.04 have them: there, glslang and Vulkan's headers are new enough");
     return 0;
 }
 

@@ -210,7 +210,7 @@ void add_plugins(const GlobalOptions &global, Report &report) {
         if (std::vector<std::string> names; text.root().at("kernels_left_out").items().size() != 0) {
             for (const JsonView &name : text.root().at("kernels_left_out").items()) names.emplace_back(name.string());
             report.problem("kernels that this build's shader compiler could not compile: " + joined(names),
-                           "the variants without them run; for the others, build Lamina with a newer glslang");
+                           "the variants without them run; for the others, build Lamina on Debian 13 or Ubuntu 24.04");
         }
         if (text.root().at("layers").items().size() == 0)
             report.problem("there are no layers", "install Lamina's plugins (Debian packages: lamina-plugins)");

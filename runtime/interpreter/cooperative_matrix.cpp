@@ -72,11 +72,13 @@ class MatrixPlace {
     }
 
   private:
-    // Vulkan asks that lines begin at multiples of 16 bytes, or of their own size where they are shorter.
+    // Vulkan asks that lines begin at multiples of 16 bytes, or of their own size where they are shorter. Arrays of
+    // shared memory follow each other, as drivers place them, so the length of one moves the lines of the next.
     void expect_aligned() const {
         const uint32_t line = access_.by_column ? shape().rows : shape().cols;
         const uint32_t words = std::min(4u, access_.is_packed ? line / 2 : line);
-        if ((first_ - begin_) % words == 0 && stride_ * step_.stride % words == 0) return;
+        const uint32_t first = access_.in_buffer ? first_ - begin_ : first_;
+        if (first % words == 0 && stride_ * step_.stride % words == 0) return;
         throw Fault("accesses a cooperative matrix whose lines do not begin at multiples of " +
                     std::to_string(words * 4) + " bytes");
     }

@@ -55,11 +55,11 @@ uint k_scales() { return batch * queries * heads; }
 uint v_scales() { return k_scales() + batch * key_rows * kv_heads; }
 
 void put_a(vec4 v, uint at) {
-    if (ONE_PRODUCT) a_high[at] = uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+    if (ONE_PRODUCT) a_high[at] = half_of(v);
     else split(v, a_high[at], a_low[at]);
 }
 void put_b(vec4 v, uint at) {
-    if (ONE_PRODUCT) b_high[at] = uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+    if (ONE_PRODUCT) b_high[at] = half_of(v);
     else split(v, b_high[at], b_low[at]);
 }
 

@@ -10,13 +10,16 @@
 
 #include "common/scale.glsl"
 
+// Rounds four values.
+uvec2 half_of(vec4 v) { return uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw)); }
+
 // Splits four values. The high part is rounded, in integer arithmetic, to a value that a half holds exactly. So the
 // result does not depend on how a device rounds halves, or on a compiler that removes a conversion to half and back.
 // The low part of infinity or NaN is NaN.
 void split(vec4 v, out uvec2 high, out uvec2 low) {
     const vec4 rounded = uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xffffe000u), rest = v - rounded;
-    high = uvec2(packHalf2x16(rounded.xy), packHalf2x16(rounded.zw));
-    low = uvec2(packHalf2x16(rest.xy), packHalf2x16(rest.zw));
+    high = half_of(rounded);
+    low = half_of(rest);
 }
 
 #endif

@@ -98,7 +98,7 @@ template <class Row> std::vector<double> product_reference(const Row &x, const T
 struct ProductKernels {
     uint32_t few_rows, few_rows_vec4, few_rows_blocks;
     uint32_t few_rows_subgroup, few_rows_subgroup_vec4, few_rows_subgroup_blocks;
-    uint32_t join;
+    uint32_t halves, join;
     uint32_t matrix, matrix_vec4, matrix_blocks;
     uint32_t pack, packed, packed_blocks, pad;
     uint32_t registers, registers_vec4, registers_blocks;
@@ -280,42 +280,39 @@ inline void plan_packed(const Call &call, Plan &plan, const ProductKernels &kern
     }
 }
 
-// Computes the scales of a matrix's rows and stores them in `to`, starting at row `first`. `emit` adds the dispatch.
-template <class Emit>
-void plan_scales(const Plan &plan, const ProductKernels &kernels, lamina_ref matrix, uint32_t dtype, int64_t rows,
-                 int64_t inner, int64_t first, lamina_ref to, Emit emit) {
-    const struct { uint32_t rows, inner, first_row; } push{u32(rows), u32(inner), u32(first)};
-    emit(storage_type(dtype).in_blocks() ? kernels.scales_blocks : kernels.scales, plan.spread(rows),
-         std::initializer_list<lamina_ref>{matrix, to}, push,
-         std::initializer_list<lamina_spec>{{LAMINA_OF_WEIGHT, dtype}});
-}
-
-// The variants with cooperative matrices. The scales of weights are computed once per session, those of X in every run.
+// The variants with cooperative matrices. The scales of weights are computed once per session; X is scaled and split in
+// every run.
 inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &kernels, const Product &product) {
     if (product.rows <= LAMINA_FEW_ROWS) throw Unsupported("it takes more than 8 rows");
     const Tensor weight = call.weight(product.weight);
     const int64_t cols = weight.rows(), inner = weight.cols();
     const bool one_product = plan.variant == by_halves;
-    const MatrixTiles tiles(call.device(), one_product);
+    const bool w_in_one_half = weight.dtype() == LAMINA_F16 || weight.dtype() == LAMINA_BF16;
+    const MatrixTiles tiles(call.device(), one_product ? 2 : w_in_one_half ? 3 : 4);
     const uint32_t kernel = weight.in_blocks() ? kernels.matrix_blocks
                             : inner % 4 == 0   ? kernels.matrix_vec4
                                                : kernels.matrix;
     const std::vector<Window> windows = plan.windows(plan.weight(product.weight), cols, weight.row_bytes());
-    const lamina_ref w_scales = plan.prepared(cols * 4), x_scales = plan.scratch(product.rows * 4);
-    for (const Window &w : windows)
-        plan_scales(plan, kernels, w.ref, weight.dtype(), w.count, inner, w.first, w_scales,
-                    [&](auto... dispatch) { plan.prepare(dispatch...); });
+    const lamina_ref w_scales = plan.prepared(cols * 4);
+    for (const Window &w : windows) {
+        const struct { uint32_t rows, inner, first_row; } push{u32(w.count), u32(inner), u32(w.first)};
+        plan.prepare(weight.in_blocks() ? kernels.scales_blocks : kernels.scales, plan.spread(w.count),
+                     {w.ref, w_scales}, push, {{LAMINA_OF_WEIGHT, dtype_of(weight)}});
+    }
 
-    const int64_t block = rows_per_binding(call, product.rows, std::max(inner, cols));
+    const int64_t line =
+        ceil_div(inner, LAMINA_MATRIX_MOST_K) * LAMINA_MATRIX_MOST_K; // of a row, with zeros at its end
+    const int64_t block = rows_per_binding(call, product.rows, std::max(line, cols));
+    const lamina_ref x_scales = plan.scratch(block * 4), halves = plan.scratch(block * line * (one_product ? 2 : 4));
     for (int64_t first = 0; first < product.rows; first += block) {
         const int64_t rows = std::min(block, product.rows - first);
         const auto part = [&](lamina_ref ref, int64_t row_values) {
             return block == product.rows ? ref : rows_of(ref, first, rows, row_values * 4);
         };
-        const lamina_ref x = part(product.x, inner), scales = part(x_scales, 1);
-        const lamina_ref z = product.combine == Combine::none ? x : part(product.z, cols);
-        plan_scales(plan, kernels, x, LAMINA_F32, rows, inner, 0, scales,
-                    [&](auto... dispatch) { plan.dispatch(dispatch...); });
+        const lamina_ref z = product.combine == Combine::none ? halves : part(product.z, cols);
+        const struct { uint32_t rows, inner, line; } splitting{u32(rows), u32(inner), u32(line / 8)};
+        plan.dispatch(kernels.halves, plan.spread(rows), {part(product.x, inner), x_scales, halves}, splitting,
+                      {{0, one_product}});
         for (const Window &w : windows) {
             const struct {
                 ProductSizes sizes;
@@ -323,17 +320,17 @@ inline void plan_matrices(const Call &call, Plan &plan, const ProductKernels &ke
             } push{{u32(rows), u32(inner), u32(w.count), u32(w.first), u32(cols), u32(inner),
                     static_cast<uint32_t>(product.combine)},
                    static_cast<uint32_t>(product.activation)};
-            plan.dispatch(kernel,
-                          plan.spread(ceil_div(rows, LAMINA_MATRIX_TILE) * ceil_div(w.count, LAMINA_MATRIX_TILE)),
-                          {x, w.ref, plan.weight(product.bias), z, part(product.y, cols), scales, w_scales}, push,
-                          {{LAMINA_OF_WEIGHT, dtype_of(weight)},
-                           {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
-                           {LAMINA_OF_WORKGROUP, tiles.workgroup},
-                           {LAMINA_OF_MATRIX_M, tiles.shape.m},
-                           {LAMINA_OF_MATRIX_N, tiles.shape.n},
-                           {LAMINA_OF_MATRIX_K, tiles.shape.k},
-                           {LAMINA_OF_MATRIX_LOADS, tiles.loads},
-                           {LAMINA_OF_ONE_PRODUCT, one_product}});
+            plan.dispatch(
+                kernel, plan.spread(ceil_div(rows, LAMINA_MATRIX_TILE) * ceil_div(w.count, LAMINA_MATRIX_TILE)),
+                {halves, w.ref, plan.weight(product.bias), z, part(product.y, cols), x_scales, w_scales}, push,
+                {{LAMINA_OF_WEIGHT, dtype_of(weight)},
+                 {LAMINA_OF_BIAS, dtype_of(call.weight(product.bias))},
+                 {LAMINA_OF_WORKGROUP, tiles.workgroup},
+                 {LAMINA_OF_MATRIX_M, tiles.shape.m},
+                 {LAMINA_OF_MATRIX_N, tiles.shape.n},
+                 {LAMINA_OF_MATRIX_K, tiles.shape.k},
+                 {LAMINA_OF_MATRIX_DEPTH, tiles.depth},
+                 {LAMINA_OF_ONE_PRODUCT, one_product}});
         }
     }
 }

@@ -29,7 +29,7 @@
 #define LAMINA_OF_MATRIX_M 3
 #define LAMINA_OF_MATRIX_N 4
 #define LAMINA_OF_MATRIX_K 5
-#define LAMINA_OF_MATRIX_LOADS 6
+#define LAMINA_OF_MATRIX_DEPTH 6
 #define LAMINA_OF_ONE_PRODUCT 7
 
 /* Tiles: rows x columns of Y that a workgroup computes. */
@@ -37,9 +37,10 @@
 #define LAMINA_REGISTER_COLS 128u
 #define LAMINA_TILED_ROWS 64u /* at most: a specialization constant, from which the columns follow */
 #define LAMINA_LARGE_ROWS 128u
-#define LAMINA_MATRIX_TILE 64u  /* rows and columns, by cooperative matrices */
-#define LAMINA_MATRIX_DEPTH 32u /* along K */
-#define LAMINA_FEW_ROWS 8u      /* at most: a specialization constant */
+#define LAMINA_MATRIX_TILE 64u   /* rows and columns, by cooperative matrices */
+#define LAMINA_MATRIX_OWN 32u    /* rows and columns of a subgroup */
+#define LAMINA_MATRIX_MOST_K 64u /* values along K at a time, at most: a specialization constant */
+#define LAMINA_FEW_ROWS 8u       /* at most: a specialization constant */
 #define LAMINA_FEW_COLS 4u
 
 /* Packed weights in blocks: columns per tile, and groups of 16 bytes for one block (34 bytes) of each column. */

@@ -25,7 +25,7 @@ constexpr lamina_matrix_shape square{16, 16, 16, LAMINA_F16, LAMINA_F32}, wide{8
 
 std::string refusal_on(const lamina_device &device) {
     try {
-        (void)MatrixTiles(device, false);
+        (void)MatrixTiles(device, 4);
     } catch (const Unsupported &e) {
         return e.what();
     }
@@ -48,15 +48,22 @@ TEST_CASE("a device without such matrices is refused") {
 }
 
 TEST_CASE("a workgroup has four subgroups that multiply, and small ones beside them that help to load") {
-    const auto tiles = [](uint32_t subgroup) {
-        const MatrixTiles made(device_with({square}, subgroup), true);
-        return std::array{made.workgroup, made.loads};
+    const auto workgroup = [](uint32_t subgroup, uint32_t halves) {
+        return MatrixTiles(device_with({square}, subgroup), halves).workgroup;
     };
-    CHECK(tiles(8) == std::array{128u, 4u});
-    CHECK(tiles(32) == std::array{4 * 32u, 4u});
-    CHECK(tiles(64) == std::array{4 * 64u, 2u});
-    CHECK(tiles(128) == std::array{4 * 128u, 1u});
-    CHECK_THAT(refusal_on(device_with({square}, 256)), matchers::contains("found 256"));
+    for (const uint32_t halves : {2u, 3u, 4u}) {
+        CHECK(workgroup(8, halves) == 128);
+        CHECK(workgroup(32, halves) == 4 * 32);
+        CHECK(workgroup(64, halves) == 4 * 64);
+    }
+    CHECK(workgroup(128, 3) == 4 * 128);
+    CHECK_THAT(refusal_on(device_with({square}, 128)), matchers::contains("up to 64 invocations, found 128"));
+}
+
+TEST_CASE("more values along K are in shared memory if there are fewer halves of each") {
+    CHECK(MatrixTiles(device_with({square}, 32), 2).depth == 64);
+    CHECK(MatrixTiles(device_with({square}, 32), 3).depth == 64);
+    CHECK(MatrixTiles(device_with({square}, 32), 4).depth == 32);
 }
 
 TEST_CASE("a device without room for the workgroup is refused with the requirements") {
@@ -69,17 +76,8 @@ TEST_CASE("a device without room for the workgroup is refused with the requireme
     CHECK_THAT(refusal_on(device), matchers::contains("20480 bytes of shared memory and 128 invocations"));
 }
 
-TEST_CASE("shared memory also holds the sums of a matrix of each subgroup") {
-    const std::vector<lamina_matrix_shape> shapes{{32, 32, 16, LAMINA_F16, LAMINA_F32}};
-    lamina_device device = device_with(shapes, 32);
-    device.shared_bytes = 4 * 32 * 32 * 4 - 1;
-    CHECK_THROWS_AS(MatrixTiles(device, true), Unsupported);
-    ++device.shared_bytes;
-    CHECK(MatrixTiles(device, true).shape.m == 32);
-}
-
 constexpr ProductKernels kernels{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
-                                 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
+                                 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25};
 
 // The kernels that a product's plan dispatches on a host that provides scratch memory and, optionally, preparation.
 struct Dispatches {
@@ -131,22 +129,22 @@ struct Dispatches {
     static Dispatches &of(const lamina_host *host) { return *static_cast<Dispatches *>(host->context); }
 };
 
-TEST_CASE("the scales of weights are prepared once a session, and those of X dispatched in every run") {
+TEST_CASE("the scales of weights are prepared once a session, and X is split in every run") {
     Dispatches made;
     SECTION("rows of a multiple of four values") {
         made.plan(9, 64, 30, LAMINA_F32);
         CHECK(made.prepared == std::vector{kernels.scales});
-        CHECK(made.run == std::vector{kernels.scales, kernels.matrix_vec4});
+        CHECK(made.run == std::vector{kernels.halves, kernels.matrix_vec4});
     }
     SECTION("other rows") {
         made.plan(9, 63, 30, LAMINA_F16);
         CHECK(made.prepared == std::vector{kernels.scales});
-        CHECK(made.run == std::vector{kernels.scales, kernels.matrix});
+        CHECK(made.run == std::vector{kernels.halves, kernels.matrix});
     }
     SECTION("weights in blocks") {
         made.plan(9, 64, 30, LAMINA_Q8_0);
         CHECK(made.prepared == std::vector{kernels.scales_blocks});
-        CHECK(made.run == std::vector{kernels.scales, kernels.matrix_blocks});
+        CHECK(made.run == std::vector{kernels.halves, kernels.matrix_blocks});
     }
 }
 

@@ -10,7 +10,7 @@ namespace {
 using namespace lamina::plugin;
 
 constexpr ProductKernels numbers{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
-                                 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
+                                 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25};
 
 struct Dispatch {
     uint32_t kernel;
