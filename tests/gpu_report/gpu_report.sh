@@ -26,7 +26,7 @@ expect said "no device 'vulkna:0'"
 report 2 --device cpu absent.gguf
 expect said 'no model absent.gguf'
 
-report 1 --device cpu --out out # 1: not every layer has a kernel for the CPU
+report 1 --device cpu --jobs 2 --out out # 1: not every layer has a kernel for the CPU
 if grep -v ': good$' out/summary.txt | grep -v ': NOT RIGHT: nothing to check on cpu'; then exit 1; fi
 for part in check-linear compare-g2p bench-g2p profile-g2p report; do expect out/summary.txt "^$part: good$"; done
 expect out/report.md '^| linear | cpu_fallback | [1-9][0-9]* | 0 |'                        # passed, failed
