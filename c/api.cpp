@@ -142,7 +142,7 @@ std::string heard(lamina_model &model, const Audio &audio, const char *options, 
     if (wanted.form == c::TranscriptionOptions::Form::text) {
         if (timestamps != Timestamps::none)
             throw Error(ErrorCode::usage,
-                        "timestamps: has no effect with the format text; json, srt and vtt tell them");
+                        "timestamps: has no effect with the format text; json, srt and vtt show them");
     } else if (const auto format = inspect(model.model).audio(); timestamps == Timestamps::none && format) {
         if (format->tells(Timestamps::segments)) timestamps = Timestamps::segments;
     }

@@ -14,9 +14,10 @@ void Session::use_draft(const Session &draft) {
     const std::string why = generation::Draft::why_not(*state_->model, *draft.state_->model);
     if (!why.empty()) throw Error(ErrorCode::input, "a draft: " + why);
     if (!state_->turn.may_take(draft.state_->turn))
-        throw Error(ErrorCode::usage,
-                    "a draft: expected another session, of a smaller model, that never had a draft, for one that never "
-                    "was a draft; sessions with adapters count as that whose weights they use");
+        throw Error(
+            ErrorCode::usage,
+            "a draft: expected another session, of a smaller model, that never had a draft. The session that takes it "
+            "must never have been a draft. A session with adapters counts as the one whose weights it uses");
     const std::scoped_lock turn(state_->turn);
     state_->draft = draft.state_;
 }

@@ -12,7 +12,9 @@ double base_of(const Config &config) {
         const auto object = config.object(key);
         if (!object || object->view().members().size() == 0) continue;
         const char *type = object->has("rope_type") ? "rope_type" : "type";
-        if (object->text(type, "axial") != "axial") object->fail(type, "expected axial");
+        // Releases of transformers that knew no "axial" wrote "default".
+        if (const std::string found = object->text(type, "axial"); found != "axial" && found != "default")
+            object->fail(type, "expected axial or default");
         theta = object->real("rope_theta", config.real("rope_theta"));
     }
     if (!(theta > 0)) config.fail("rope_theta", "expected a number above 0");

@@ -130,6 +130,8 @@ class Reader {
         add_classifier(out);
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens_of(gguf_.metadata); !ends.empty()) out["eos_token_id"] = ends;
+        constexpr const char *suppressed = "tokenizer.ggml.suppress_tokens"; // of Gemma 4, for generation
+        if (gguf_.metadata.has(suppressed)) out["suppress_tokens"] = gguf_.metadata.at(suppressed).integers();
         if (const GgufValue *window = find("attention.sliding_window"); window == nullptr || window->number() == 0)
             out["sliding_window"] = nullptr;
         if (find("attention.head_count_kv") == nullptr)

@@ -35,10 +35,10 @@ constexpr std::array<SettingName, 7> common_settings{{
 }};
 
 // Keys that are read below, or that say nothing of numbers.
-constexpr std::array<std::string_view, 11> other_keys{
+constexpr std::array<std::string_view, 12> other_keys{
     "clip.has_audio_encoder",  "clip.has_llava_projector",   "clip.has_qwen2vl_merger", "clip.has_text_encoder",
     "clip.has_vision_encoder", "clip.projector_type",        "clip.use_gelu",           "clip.use_silu",
-    "clip.vision.image_mean",  "clip.vision.projection_dim", "clip.vision.image_std"};
+    "clip.vision.image_mean",  "clip.vision.projection_dim", "clip.vision.image_std",   "clip.rope.freq_base"};
 
 // `architecture`: of the model that the file belongs to, which is called `model`.
 const ProjectorKind &kind_of(const ProjectorFile &file, std::string_view architecture, const std::string &model) {
@@ -256,7 +256,8 @@ std::vector<fs::path> projectors_beside(const fs::path &model) {
     const fs::path folder = model.has_parent_path() ? model.parent_path() : ".";
     for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
         const std::string name = each->path().filename().string();
-        if (name.starts_with("mmproj") && name.ends_with(".gguf") && each->path().filename() != model.filename())
+        if (name.find("mmproj") != std::string::npos && name.ends_with(".gguf") &&
+            each->path().filename() != model.filename())
             out.push_back(each->path());
     }
     std::ranges::sort(out);

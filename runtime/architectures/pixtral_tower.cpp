@@ -22,11 +22,9 @@ PromptMarks marks_of(const std::filesystem::path &folder) {
     if (folder.empty() || !has_file(file)) return out;
     const JsonText document(text_of(file), file.string());
     const JsonView root = document.root();
-    const auto number = [&](const char *key, int64_t otherwise) {
-        constexpr int64_t most = 4096;
-        return root.has(key) ? root.at(key).integer(1, most) : otherwise;
-    };
-    out.patch = number("patch_size", 16), out.merge = number("spatial_merge_size", 1);
+    constexpr int64_t most = 4096;
+    out.patch = root.has("patch_size") ? root.at("patch_size").integer(1, most) : 16;
+    if (root.has("spatial_merge_size")) out.merge = root.at("spatial_merge_size").integer(1, most);
     for (const auto &[key, to] : {std::pair{"image_break_token", &out.row_end}, {"image_end_token", &out.last_row_end}})
         if (root.has(key)) *to = root.at(key).string();
     return out;

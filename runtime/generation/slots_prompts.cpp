@@ -98,6 +98,7 @@ void Slots::score_prompts() {
         try {
             decoder_->score(i, tokens.first(count), [&](std::span<const Scores> scores) { search.score(scores); });
         } catch (const NoAnswer &why) {
+            scored_.reset();
             fail_text(i, why);
             tokens = {};
             continue;

@@ -271,7 +271,7 @@ def talking_about_images():
             "beta_fast": 32.0, "beta_slow": 1.0, "factor": 16.0, "llama_4_scaling_beta": 0.1, "mscale": 1.0,
             "mscale_all_dim": 1.0, "original_max_position_embeddings": POSITIONS, "rope_theta": 1000000.0,
             "rope_type": "yarn", "type": "yarn"}),
-        vision_config=mistral["vision_config"] | dict(rope_parameters={"rope_theta": 10000.0, "rope_type": "axial"})), dict(
+        vision_config=mistral["vision_config"] | dict(rope_parameters={"rope_theta": 10000.0, "rope_type": "default"})), dict(
         rename=lambda name: published(name).replace("vision_tower.vision_model.", "vision_tower."))
     yield "InternVL3-1B-hf", dict(
         architectures=["InternVLForConditionalGeneration"], downsample_ratio=0.5, image_seq_length=4, image_token_id=5,

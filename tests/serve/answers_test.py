@@ -356,6 +356,11 @@ class Answers(unittest.TestCase):
             self.assertEqual(status, 400, body)
             self.assertIn(words, body["error"]["message"])
 
+    def test_parts_of_a_content_may_say_that_something_is_not_given(self):
+        part = {"type": "text", "text": "a", "image_url": None, "annotations": [], "cache_control": None}
+        status, _, body = self.spell(messages=[{"role": "user", "content": [part]}])
+        self.assertEqual(status, 200, body)
+
     def test_may_be_thought_about_more_or_less(self):
         def tokens(**more):
             status, _, body = self.spell(max_tokens=1, **more)

@@ -102,8 +102,9 @@ void expect_one_theta(const Config &config, const std::vector<int64_t> &window) 
     const auto sliding = kinds ? kinds->object("sliding_attention") : std::nullopt;
     if (sliding && sliding->has("rope_theta")) return;
     if (std::ranges::any_of(window, [](int64_t here) { return here != 0; }))
-        config.fail("rope_theta", "expected 500000, or one for each kind of layer in \"rope_parameters\", because "
-                                  "releases of transformers differ in which layers this is for");
+        config.fail("rope_theta",
+                    "releases of transformers differ in which layers this is for; expected 500000, or one for "
+                    "each kind of layer in \"rope_parameters\"");
 }
 
 // OLMo 2 and 3 normalize queries and keys as a whole, EXAONE 4 each head of them. Where EXAONE 4 has windows, positions
