@@ -213,21 +213,30 @@ void Admission::prove_first_variants(const std::vector<const plan::Step *> &step
     }
 }
 
-// As long as there is time for it, proves the other variants that can compute these steps: all at once, because each
-// step adds few cases of its own, which would leave cores idle.
-void Admission::prove_other_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted) {
+// As long as there is `time` for it in all, proves the other variants that can compute these steps: all at once,
+// because each step adds few cases of its own, which would leave cores idle. The first variant of every step comes
+// before the second one of any: the time may end before all are proved, and then no step should be left with its
+// slowest.
+void Admission::prove_other_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted,
+                                     Clock::duration time) {
     const auto began = Clock::now();
-    const auto go_on = [&] { return proving_ + (Clock::now() - began) < proving_time_; };
+    const auto go_on = [&] { return proving_ + (Clock::now() - began) < time; };
     if (!go_on()) return;
     std::set<Trial> listed;
-    std::vector<Trial> trials;
+    std::vector<std::pair<size_t, Trial>> ranked;
     for (const plan::Step *step : steps) {
         if (wanted.variants.contains(step->call.layer().id())) continue;
-        for (const plan::Variant &variant : variants_for(*step, wanted.precision))
-            if (why_not_fit(*step, variant.name).empty())
-                for (Trial &trial : missing(*step, variant.name, true))
-                    if (listed.insert(trial).second) trials.push_back(std::move(trial));
+        size_t rank = 0; // among those that fit
+        for (const plan::Variant &variant : variants_for(*step, wanted.precision)) {
+            if (!why_not_fit(*step, variant.name).empty()) continue;
+            for (Trial &trial : missing(*step, variant.name, true))
+                if (listed.insert(trial).second) ranked.emplace_back(rank, std::move(trial));
+            ++rank;
+        }
     }
+    std::stable_sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    std::vector<Trial> trials;
+    for (auto &[rank, trial] : ranked) trials.push_back(std::move(trial));
     try {
         try_all(trials, go_on);
     } catch (const Error &e) {
@@ -237,12 +246,13 @@ void Admission::prove_other_variants(const std::vector<const plan::Step *> &step
 }
 
 // Whether a variant may run this step. If the cases like the step are enough, it need not have passed the declared
-// ones. A variant that is `needed`, because there is no other, is proved however long it takes.
-bool Admission::proved(const plan::Step &step, const plan::Variant &variant, bool needed) {
+// ones. A variant that is `needed`, because there is no other, is proved however long it takes; others as long as there
+// is `time` in all.
+bool Admission::proved(const plan::Step &step, const plan::Variant &variant, bool needed, Clock::duration time) {
     const bool may_begin = this->may_begin(step, variant);
     if (variant.baseline || needed) prove(step, variant.name, !may_begin, [] { return true; });
     const auto began = Clock::now();
-    prove(step, variant.name, true, [&] { return proving_ + (Clock::now() - began) < proving_time_; });
+    prove(step, variant.name, true, [&] { return proving_ + (Clock::now() - began) < time; });
     proving_ += Clock::now() - began;
     const Verdicts::Verdict verdict = findings_.verdict(step.call.layer(), variant.name);
     if (verdict.barred() || (verdict.tried == verdict.cases && verdict.passed == 0)) return false;
@@ -281,7 +291,7 @@ std::vector<std::string> Admission::candidates(const plan::Step &step, Precision
     for (const plan::Variant &variant : variants_for(step, precision)) {
         const std::string misfit = why_not_fit(step, variant.name);
         if (misfit.empty()) fit.push_back(variant.name);
-        if (misfit.empty() && proved(step, variant, out.empty())) out.push_back(variant.name);
+        if (misfit.empty() && proved(step, variant, out.empty(), proving_time_)) out.push_back(variant.name);
         if (findings_.verdict(layer, variant.name).barred() || (misfit.empty() && out.empty()))
             failed.push_back(variant.name);
         reasons += "; " + variant.name + ": " + misfit;
@@ -341,7 +351,7 @@ std::vector<fusion::Match> Admission::choose_fusions(const plan::GraphPlan &plan
     std::vector<const plan::Step *> distinct;
     for (const fusion::Match &match : matches)
         if (kinds.emplace(kind_of(match.fused), false).second) distinct.push_back(&match.fused);
-    prove_other_variants(distinct, wanted);
+    prove_other_variants(distinct, wanted, time_of_fusions());
     kinds.clear();
     std::vector<fusion::Match> out;
     for (const fusion::Match &match : matches) {
@@ -365,7 +375,7 @@ std::vector<std::string> Admission::choose_all(const plan::GraphPlan &plan, plan
         if (first_alike.back() == s) distinct.push_back(&plan.steps[s]);
     }
     prove_first_variants(distinct, wanted);
-    prove_other_variants(distinct, wanted);
+    prove_other_variants(distinct, wanted, proving_time_);
     std::vector<std::string> out;
     for (size_t s = 0; s < plan.steps.size(); ++s)
         out.push_back(first_alike[s] != s ? out[first_alike[s]] : variant_for(plan, s, backend, wanted, unproven));

@@ -86,6 +86,8 @@ class Admission {
                                                       const Wanted &wanted, std::set<std::string> *unproven);
     [[nodiscard]] bool worthwhile(const plan::GraphPlan &plan, const fusion::Match &match, plan::Backend &backend,
                                   const Wanted &wanted);
+    // The variants of the layers apart, which may gain more, have the rest.
+    [[nodiscard]] Clock::duration time_of_fusions() const { return proving_time_ / 2; }
     [[nodiscard]] bool may_measure() const; // or this process has waited long enough
     void finish();
     // Runs trials of variants that are not barred, as long as `go_on` returns true, and adds the results to the
@@ -98,11 +100,11 @@ class Admission {
     [[nodiscard]] bool may_begin(const plan::Step &step, const plan::Variant &variant) const;
     [[nodiscard]] std::vector<plan::Variant> variants_for(const plan::Step &step, Precision precision);
     void prove_first_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted);
-    void prove_other_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted);
+    void prove_other_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted, Clock::duration time);
     [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
     void prove_rest_in_background(const std::vector<const plan::Step *> &steps, Precision precision);
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
-    [[nodiscard]] bool proved(const plan::Step &step, const plan::Variant &variant, bool needed);
+    [[nodiscard]] bool proved(const plan::Step &step, const plan::Variant &variant, bool needed, Clock::duration time);
     void expect_proved(const plan::Step &step, const std::string &variant);
     [[nodiscard]] Error failed_proof(const plan::Step &step, const std::string &who, const std::string &variant) const;
     [[nodiscard]] std::vector<std::string> candidates(const plan::Step &step, Precision precision,

@@ -29,7 +29,7 @@ bool Admission::worthwhile(const plan::GraphPlan &plan, const fusion::Match &mat
 
     std::vector<std::string> fused;
     for (const plan::Variant &variant : variants_for(match.fused, wanted.precision))
-        if (why_not_fit(match.fused, variant.name).empty() && proved(match.fused, variant, false))
+        if (why_not_fit(match.fused, variant.name).empty() && proved(match.fused, variant, false, time_of_fusions()))
             fused.push_back(variant.name);
     findings_.tell_barred(layer);
     if (fused.empty()) return false;

@@ -86,3 +86,34 @@ TEST_CASE("a run does not wait for what it does not require, which is proved in 
     REQUIRE(notices.size() == 1);
     CHECK_THAT(notices[0], matchers::contains("layer 'wrong_always': variant 'fast' is barred on " + device->name));
 }
+
+TEST_CASE("the second variant of every layer is proved before the third of any, because time may end before") {
+    const TemporaryFolder cache;
+    setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+    struct Enough {};
+    std::set<std::string> begun;
+    RuntimeOptions options;
+    options.plugin_folders = {LAMINA_PLUGIN_DIR};
+    options.proving_time = std::chrono::hours(1);
+    options.proving = [&](const std::string &what) {
+        const std::string variant = what.substr(0, what.find(':'));
+        if (variant == "layer_norm, subgroup") throw Enough();
+        begun.insert(variant);
+    };
+    const Runtime runtime(options);
+    const auto device = first_vulkan(runtime);
+    if (!device) return;
+    const Model model = runtime.load(
+        ModelDescription{.name = "two",
+                         .json = R"({"format": "lamina/1", "name": "two", "summary": "", "graphs": {"run": {
+                "inputs": {"x": {"dtype": "f32", "dims": "N C"}},
+                "layers": [{"name": "first", "type": "linear", "inputs": {"x": "x"}},
+                           {"name": "second", "type": "layer_norm"}],
+                "outputs": {"y": "second"}}}})",
+                         .weights = {{"first.weight", ramp(40, 40)}},
+                         .vocabularies = {}});
+    Session session = runtime.session(model, *device);
+    CHECK_THROWS_AS(session.run("run", {{"x", ramp(3, 40)}}), Enough);
+    begun.erase("");
+    CHECK(begun == std::set<std::string>{"layer_norm, baseline", "linear, baseline", "linear, tiled"});
+}
