@@ -90,8 +90,10 @@ Command add_tokenize(const Arguments &lamina, const GlobalOptions &) {
     return {app, [options](Output &output) {
                 const std::filesystem::path path = model_path(options->path);
                 if (std::filesystem::exists(path / "model.json") && !std::filesystem::exists(path / "tokenizer.json"))
-                    throw Error(ErrorCode::input,
-                                path.string() + ": expected a tokenizer.json, found a model with a plain vocabulary");
+                    throw Error(ErrorCode::input, path.string() + ": expected a tokenizer.json, found a model with " +
+                                                      (std::filesystem::exists(path / "tokenizer.gguf")
+                                                           ? "a tokenizer.gguf, which is read with its model alone"
+                                                           : "a plain vocabulary"));
                 const Tokenizer tokenizer = Tokenizer::load(path);
                 (options->decode ? decode : encode)(tokenizer, *options, output);
                 return 0;

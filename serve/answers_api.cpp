@@ -283,14 +283,14 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
                           "logprobs");
         memory += scores;
     }
+    auto grammar = take(grammar_memory_, options.grammar ? options.grammar->bytes() : 0, call.request);
+    reading.reset(); // others may read theirs while a mix is made
     if (request.images.empty()) mix_adapters(call, request); // a request that is refused makes no mix
     Engine &writer = *call.use->engine;
     for (const std::vector<int32_t> &prompt : prompts)
         expect_room(writer, prompt.size(), form.chat ? "messages" : "prompt");
     writing->engine = &writer;
     using Memory = std::array<std::shared_ptr<void>, 4>;
-    auto grammar = take(grammar_memory_, options.grammar ? options.grammar->bytes() : 0, call.request);
-    reading.reset();
     auto scores = take(answer_memory_, memory, call.request);
     writing->memory = std::make_shared<Memory>(
         Memory{given.memory, std::move(grammar), std::move(scores), take(request_memory_, own, call.request)});
