@@ -21,7 +21,7 @@ void add_load_options(const Arguments &app, LoadArguments &given) {
 void add_mmproj_option(const Arguments &app, std::filesystem::path &given) {
     app.option(
            "--mmproj", given, "FILE",
-           "the projector of a GGUF file, which reads images for it; default: mmproj*.gguf beside it, if there is one "
+           "the projector of a GGUF file, which reads images for it; default: *mmproj*.gguf beside it, if there is one "
            "that fits")
         .not_empty();
 }

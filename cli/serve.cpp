@@ -179,7 +179,8 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
                     "--lora: expected one MODEL, which the adapter changes; found " + std::to_string(models.size()));
     if (!arguments.load.mmproj.empty() && models.size() != 1)
         throw Error(ErrorCode::usage, "--mmproj: expected one MODEL, whose images it reads; found " +
-                                          std::to_string(models.size()) + ". Others take the mmproj*.gguf beside them");
+                                          std::to_string(models.size()) +
+                                          ". Others take the *mmproj*.gguf beside them");
     if (!arguments.draft.empty() && models.size() != 1)
         throw Error(ErrorCode::usage,
                     "--draft: expected one MODEL, whose answers it guesses; found " + std::to_string(models.size()));

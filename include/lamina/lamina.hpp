@@ -80,7 +80,7 @@ struct Adapter {
 
 struct LoadOptions {
     std::vector<Adapter> adapters{}; // in any order: changes of the same matrix are added
-    // Of a model in a GGUF file: the file that reads images for it, its projector. Empty: mmproj*.gguf beside it, if
+    // Of a model in a GGUF file: the file that reads images for it, its projector. Empty: *mmproj*.gguf beside it, if
     // there is one that fits.
     std::filesystem::path mmproj{};
 };

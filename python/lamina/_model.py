@@ -78,7 +78,7 @@ def load(
         Adapters to merge into the model: folders of PEFT, or GGUF files for a model in a GGUF file; with how strong each
         is, {"adapter": 0.5}, or as they were trained.
     mmproj
-        The projector of a GGUF file, which reads images for it. By default it is the file mmproj*.gguf beside the model,
+        The projector of a GGUF file, which reads images for it. By default it is the file *mmproj*.gguf beside the model,
         if there is one that fits.
     draft
         A smaller model with the same vocabulary, which guesses what a text goes on with that is written alone. Several
