@@ -338,8 +338,9 @@ TEST_CASE("any size: a folder says how long an image's sides are and what follow
     const char *const config = "config.json", *const prompts = "processor_config.json",
                       *const images = "preprocessor_config.json";
     CHECK_THAT(refused(prompts, [](json &c) { c["patch_size"] = 5; }), contains("expected 5") && contains("found 4"));
-    CHECK_THAT(refused(prompts, [](json &c) { c.erase("spatial_merge_size"); }),
+    CHECK_THAT(refused(prompts, [](json &c) { c["spatial_merge_size"] = 1; }),
                contains("squares of 2 patches a side") && contains("these are 1"));
+    CHECK(refused(prompts, [](json &c) { c.erase("spatial_merge_size"); }) == "");
     CHECK_THAT(refused(prompts, [](json &c) { c["image_break_token"] = "[IMG_BREAK]"; }),
                contains("no token '[IMG_BREAK]'"));
     fs::rename(files / prompts, files / "elsewhere.json"); // then the tokens have the usual names
