@@ -284,7 +284,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
         memory += scores;
     }
     auto grammar = take(grammar_memory_, options.grammar ? options.grammar->bytes() : 0, call.request);
-    reading.reset(); // others may read theirs while a mix is made
+    reading.reset();                                         // others may read theirs while a mix is made
     if (request.images.empty()) mix_adapters(call, request); // a request that is refused makes no mix
     Engine &writer = *call.use->engine;
     for (const std::vector<int32_t> &prompt : prompts)
