@@ -128,6 +128,9 @@ void expect_eps(const ProjectorFile &file, double eps, const char *name) {
 
 void complete_pixtral(const ProjectorFile &file, ProjectorFolder &out) {
     expect_eps(file, 1e-5, "1e-5");
+    constexpr const char *base = "clip.rope.freq_base"; // the tower's default, which other files leave out
+    if (file.metadata().has(base) && file.metadata().at(base).number() != 10000)
+        file.metadata().at(base).fail("expected 10000");
     const auto has = [&](const char *tensor) { return file.weights().entries().contains(tensor); };
     out.config["multimodal_projector_bias"] = has("mm.1.bias");
     out.config["spatial_merge_size"] = file.positive("spatial_merge_size", 1);
