@@ -88,7 +88,8 @@ std::vector<Change> compose(const std::vector<Change> &parts) {
 Normalizer normal_form(NormalForm form) {
     return [compatible = form == NormalForm::nfkc || form == NormalForm::nfkd,
             composes = form == NormalForm::nfc || form == NormalForm::nfkc](Text &text) {
-        if (std::none_of(text.now().begin(), text.now().end(), [](char c) { return c < 0; })) return; // ASCII
+        const bool ascii = std::ranges::all_of(text.now(), [](unsigned char c) { return c < 0x80; });
+        if (ascii) return; // it has one form
         const std::vector<Change> parts = decompose(text.now(), compatible);
         text.transform(composes ? compose(parts) : parts);
     };
