@@ -43,10 +43,11 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "mistral", "mistral3", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo",
                "olmo2", "olmo3", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3", "pixtral", "qwen2", "qwen2_5_vl",
                "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision", "qwen3",
-               "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl",
-               "qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_vl_moe_vision", "qwen3_vl_text", "qwen3_vl_vision", "roberta",
-               "siglip", "siglip_text_model", "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm",
-               "starcoder2", "t5", "vit", "wav2vec2", "wavlm", "whisper", "xlm-roberta"]
+               "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_moe_vision", "qwen3_5_text", "qwen3_5_vision",
+               "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_vl_moe_vision",
+               "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip", "siglip_text_model", "siglip_vision_model",
+               "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "wavlm", "whisper",
+               "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",

@@ -148,7 +148,7 @@ void complete_pixtral(const ProjectorFile &file, ProjectorFolder &out) {
     out.weights.remove("v.token_embd.img_break"); // a row of the model's table
 }
 
-// ---- Qwen2-VL, Qwen2.5-VL and Qwen3-VL ----
+// ---- Qwen2-VL, Qwen2.5-VL, Qwen3-VL and Qwen3.5 ----
 
 constexpr std::array<TensorName, 8> qwen_tower{{
     {"v.patch_embd", "patch_embed.proj"},
@@ -303,7 +303,7 @@ void complete_qwen3(const ProjectorFile &file, ProjectorFolder &out) {
 } // namespace
 
 std::span<const ProjectorKind> projector_kinds() {
-    static constexpr std::array<ProjectorKind, 8> kinds{{
+    static constexpr std::array<ProjectorKind, 10> kinds{{
         {"gemma3", "gemma3", "gemma3", tanh_gelu, "vision_tower.", clip_tower, gemma3_tensors, gemma3_settings,
          complete_gemma3},
         {"idefics3", "idefics3", "", tanh_gelu, "vision_model.", clip_tower, idefics3_tensors, idefics3_settings,
@@ -318,6 +318,10 @@ std::span<const ProjectorKind> projector_kinds() {
         {"qwen3vl_merger", "qwen3_vl", "qwen3vl", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
          complete_qwen3},
         {"qwen3vl_merger", "qwen3_vl_moe", "qwen3vlmoe", tanh_gelu, "visual.", qwen_tower, qwen3_tensors,
+        {"qwen3vl_merger", "qwen3_5", "qwen35", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
+         complete_qwen3},
+        {"qwen3vl_merger", "qwen3_5_moe", "qwen35moe", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
+         complete_qwen3},
          qwen3_settings, complete_qwen3},
     }};
     return kinds;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 
 namespace lamina::architectures {
 namespace {
@@ -183,7 +184,7 @@ int64_t trained_length(const Config &config, const Config &rope, int64_t longest
 
 // The axis of each pair of channels: "mrope_section" says how many follow each other that have the same, in turn time,
 // rows and columns.
-std::vector<int64_t> axes_of(const Config &rope, int64_t head_dim) {
+std::vector<int64_t> axes_of(const Config &rope, int64_t channels) {
     std::vector<int64_t> out;
     double pairs = 0;
     int64_t axis = 0;
@@ -193,19 +194,20 @@ std::vector<int64_t> axes_of(const Config &rope, int64_t head_dim) {
             rope.fail("mrope_section", "expected whole numbers");
         out.insert(out.end(), static_cast<size_t>(section), axis++ % 3);
     }
-    if (pairs != static_cast<double>(head_dim / 2))
+    if (pairs != static_cast<double>(channels / 2))
         rope.fail("mrope_section",
-                  "expected numbers of pairs of channels, " + std::to_string(head_dim / 2) + " in all");
+                  "expected numbers of pairs of channels, " + std::to_string(channels / 2) + " in all");
     return out;
 }
 
 // The same where axes take turns: of every three pairs, the second turns with rows and the third with columns, as long
 // as their sections last; all others turn with time (transformers, modeling_qwen3_vl.py).
-std::vector<int64_t> interleaved_axes_of(const Config &rope, int64_t head_dim) {
+std::vector<int64_t> interleaved_axes_of(const Config &rope, int64_t channels, std::span<const double> usual) {
     const char *const key = "mrope_section";
-    const std::vector<double> sections = rope.view().has(key) ? rope.reals(key) : std::vector<double>{24, 20, 20};
+    const std::vector<double> sections =
+        rope.view().has(key) ? rope.reals(key) : std::vector<double>(usual.begin(), usual.end());
     if (sections.size() < 3) rope.fail(key, "expected three numbers, for time, rows and columns");
-    std::vector<int64_t> out(static_cast<size_t>(std::min(head_dim, most_channels) / 2));
+    std::vector<int64_t> out(static_cast<size_t>(channels / 2));
     for (size_t axis = 1; axis < 3; ++axis) {
         if (sections[axis] < 0 || sections[axis] != std::floor(sections[axis]))
             rope.fail(key, "expected whole numbers");
@@ -233,9 +235,6 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
     for (const char *key : {"rope_type", "type", "rope_theta", "original_max_position_embeddings"})
         if (object && rope.is_null(key)) rope.fail(key, "expected a value, found null; leave the key out instead");
     rope.ignore({"rope_type", "type"});
-    std::vector<int64_t> axes;
-    if (kind.sections) axes = axes_of(rope, head_dim);
-    if (kind.interleaved) axes = interleaved_axes_of(rope, head_dim);
     if (kind.axes) rope.ignore({"mrope_interleaved", "mrope_section"});
     const double part = part_of(config, rope, type, kind);
     const double outside = config.real(kind.theta_key, 10000); // transformers's, of a type that the table does not have
@@ -250,6 +249,9 @@ Setting setting_of(const Config &config, int64_t head_dim, const RotaryKind &kin
         config.fail(kind.part != 0 ? "partial_rotary_factor" : "head_dim",
                     "rotary positions turn pairs of channels; expected an even number of channels of a head, found " +
                         std::to_string(turned));
+    std::vector<int64_t> axes;
+    if (kind.sections) axes = axes_of(rope, turned);
+    if (kind.turns[0] != 0) axes = interleaved_axes_of(rope, turned, kind.turns);
     const int64_t longest = config.positive("max_position_embeddings");
     const bool scales = type == "llama3" || type == "yarn" || type == "longrope";
     if (!scales) config.ignore_here("original_max_position_embeddings");

@@ -3,6 +3,7 @@
 
 #include "architectures/architecture.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,11 @@ struct RotaryKind {
     bool old_longrope = false;            // "su" and "yarn" are older names of longrope
     bool truncate = true;                 // yarn: limits between pairs become whole, unless the settings say
     bool axes = false;                    // positions have several, which are the same for texts ("mrope_section")
-    bool sections = false;       // of axes, "mrope_section" has to say them, and "mrope" is an older name of default
-    bool interleaved = false;    // the axes of pairs take turns, and "mrope_section" says how often
-    bool ntk = false;            // "ntk" is a type
-    bool scales_scores = false;  // "mscale_all_dim" of yarn scales the scores of attention, too
-    bool scales_queries = false; // "llama_4_scaling_beta" scales queries, beyond the trained length
+    bool sections = false; // of axes, "mrope_section" has to say them, and "mrope" is an older name of default
+    std::array<double, 3> turns = {}; // of the axes of pairs, unless "mrope_section" says how many; 0: they take none
+    bool ntk = false;                 // "ntk" is a type
+    bool scales_scores = false;       // "mscale_all_dim" of yarn scales the scores of attention, too
+    bool scales_queries = false;      // "llama_4_scaling_beta" scales queries, beyond the trained length
 };
 
 // `head_dim`: channels per head.

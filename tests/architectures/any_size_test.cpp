@@ -75,9 +75,9 @@ void check_answers(Session session, const json &conversations) {
 TEST_CASE("any size: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(seeing / "any_size.json");
     const std::map<std::string, int64_t> most_tokens{
-        {"llava_pixtral_sees", 6 * 7}, {"mistral3_sees", 5 * 6}, {"mistral3_sees_ministral3", 5 * 6},
-        {"qwen2_5_vl_sees", 25},       {"qwen2_vl_sees", 25},    {"qwen3_vl_moe_sees", 25},
-        {"qwen3_vl_sees", 25}};
+        {"llava_pixtral_sees", 6 * 7}, {"mistral3_sees", 5 * 6},  {"mistral3_sees_ministral3", 5 * 6},
+        {"qwen2_5_vl_sees", 25},       {"qwen2_vl_sees", 25},     {"qwen3_5_moe_sees", 25},
+        {"qwen3_5_sees", 25},          {"qwen3_vl_moe_sees", 25}, {"qwen3_vl_sees", 25}};
     for (const auto &[name, most] : most_tokens) {
         const TemporaryFolder folder, converted;
         const Model model = runtime().load(talking(folder, name));
@@ -100,9 +100,11 @@ TEST_CASE("any size: answers about images are those of transformers, after conve
 }
 
 TEST_CASE("any size: texts with images beside each other, and guesses, give what each gives alone") {
-    const json expected = json_of(seeing / "any_size.json")["qwen2_5_vl_sees"];
+    const std::string name = GENERATE("qwen2_5_vl_sees", "qwen3_5_sees");
+    CAPTURE(name);
+    const json expected = json_of(seeing / "any_size.json")[name];
     const TemporaryFolder folder;
-    Session session = session_of(talking(folder, "qwen2_5_vl_sees"));
+    Session session = session_of(talking(folder, name));
     Batch batch(session, {.slots = 3, .length = 60});
     for (const size_t guesses : {size_t{0}, size_t{3}}) {
         GenerateOptions options = greedy();
@@ -121,6 +123,38 @@ TEST_CASE("any size: texts with images beside each other, and guesses, give what
     options.guess_ahead = 4;
     CHECK(generate_from_ids(session, prompt_of(session, expected[2]), options).front().tokens ==
           expected[2]["answer"].get<std::vector<int32_t>>());
+}
+
+TEST_CASE("any size: memories go on after images, and begin anew where another image is") {
+    const TemporaryFolder folder;
+    const Model model = runtime().load(talking(folder, "qwen3_5_sees"));
+    Session session = runtime().session(model, runtime().device("cpu")),
+            fresh = runtime().session(model, runtime().device("cpu"));
+    GenerateOptions again = greedy();
+    again.reuse = true;
+    std::vector<int32_t> said; // with the answer to it
+    const auto reused = [&](std::vector<int32_t> ids) {
+        const Hypothesis found = generate_from_ids(session, ids, again).front();
+        CHECK(found.tokens == generate_from_ids(fresh, ids, greedy()).front().tokens);
+        said = std::move(ids);
+        said.insert(said.end(), found.tokens.begin(), found.tokens.end());
+        return found.reused;
+    };
+    const auto ids_of = [&](const std::string &prompt, const char *image) {
+        const std::vector<Image> images{read_image(image_files / image)};
+        std::vector<int32_t> ids = image_prompt_ids(session, prompt, images);
+        CHECK(ids == image_prompt_ids(fresh, prompt, images));
+        return ids;
+    };
+    const std::vector<int32_t> photo = ids_of("<image> w3 w4", "photo.png"), second = ids_of("<image> w9", "alpha.png"),
+                               other = ids_of("<image> w3 w4", "turned.png");
+    REQUIRE(photo.size() == other.size());
+    CHECK(reused(photo) == 0);
+    const size_t taken = said.size() - 1; // the last word of an answer was never given back
+    said.insert(said.end(), second.begin(), second.end());
+    CHECK(reused(said) == taken);
+    CHECK(reused(other) == 0);
+    CHECK(reused(photo) == 0);
 }
 
 TEST_CASE("any size: images become as many patches as in transformers") {

@@ -1,5 +1,5 @@
-"""The same as make_seeing.py for models that see images of any size: Qwen2-VL, Qwen2.5-VL and
-Qwen3-VL.
+"""The same as make_seeing.py for models that see images of any size: Qwen2-VL, Qwen2.5-VL,
+Qwen3-VL and Qwen3.5.
 
     python3 -m venv venv && venv/bin/pip install torch torchvision transformers safetensors
     venv/bin/python tests/architectures/make_any_size.py qwen2_5_vl_sees
@@ -57,6 +57,8 @@ def seeing(name, model, sizes, **processor):
 
         inputs = {"ids": tokens, "position": torch.zeros(1, dtype=torch.int32), "image_mask": mask,
                   "coordinates": coordinates}
+        if "linear_num_key_heads" in config.text_config.to_dict():  # layers with a memory
+            inputs["target_lengths"] = torch.tensor([tokens.shape[1]])
 
         def seen(self, m):
             """Of each image, what its tokens are in the decoder, and beside it what is added after the first layers."""
@@ -76,8 +78,8 @@ def seeing(name, model, sizes, **processor):
 
 def text(kind, **more):
     out = llama_like(hidden_size=48, rope_parameters=rope("default", mrope_section=[1, 1, 2]))
-    third = kind in (T.Qwen3VLConfig, T.Qwen3VLMoeConfig)
-    return out | ({} if third else dict(use_sliding_window=False, max_window_layers=1)) | more
+    later = kind not in (T.Qwen2VLConfig, T.Qwen2_5_VLConfig)
+    return out | ({} if later else dict(use_sliding_window=False, max_window_layers=1)) | more
 
 
 def whole(kind, vision, **more):
@@ -117,3 +119,20 @@ if __name__ == "__main__":
         T.Qwen3VLMoeConfig, deep | dict(num_position_embeddings=49, deepstack_visual_indexes=[2, 0]), **experts)),
         [(6, 10), (4, 2)], size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.5] * 3,
         image_std=[0.5] * 3)
+    torch.manual_seed(29)
+    remembering = dict(
+        num_hidden_layers=3, num_attention_heads=4, head_dim=32, linear_num_key_heads=2, linear_num_value_heads=4,
+        linear_key_head_dim=6, linear_value_head_dim=10,
+        layer_types=["linear_attention", "full_attention", "linear_attention"],
+        rope_parameters=rope("default", mrope_section=[3, 2, 3], mrope_interleaved=True, partial_rotary_factor=0.5))
+    third = {key: value for key, value in deep.items() if key != "depth"}
+    seeing("qwen3_5_sees", T.Qwen3_5ForConditionalGeneration(whole(
+        T.Qwen3_5Config, third | dict(depth=2, num_position_embeddings=49), **remembering)), [(6, 10), (4, 2)],
+        size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+    torch.manual_seed(35)
+    # Without sections, and with fewer pairs than the usual ones have.
+    seeing("qwen3_5_moe_sees", T.Qwen3_5MoeForConditionalGeneration(whole(
+        T.Qwen3_5MoeConfig, third | dict(depth=3, num_position_embeddings=256, hidden_act="silu"),
+        **remembering | dict(rope_parameters=rope("default"), num_experts=5, num_experts_per_tok=2,
+                             moe_intermediate_size=10, shared_expert_intermediate_size=24))), [(2, 12), (6, 6)],
+        size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40})

@@ -68,6 +68,18 @@ def tiny_models():
         head_dim=8, num_hidden_layers=3, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=10)),
         [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
     mistral = T.MistralConfig(**tiny.llama_like(head_dim=8, sliding_window=None))
+    remembering = dict(
+        num_hidden_layers=4, num_attention_heads=4, head_dim=32, linear_num_key_heads=2, linear_num_value_heads=4,
+        linear_key_head_dim=6, linear_value_head_dim=6, layer_types=["linear_attention", "full_attention"] * 2,
+        rope_parameters=tiny.rope("default", mrope_section=[3, 2, 3], mrope_interleaved=True, partial_rotary_factor=0.5))
+    tower = dict(depth=2, hidden_size=24, num_heads=3, intermediate_size=20, out_hidden_size=48, num_position_embeddings=49)
+    torch.manual_seed(43)
+    make_any_size.seeing("qwen3_5", T.Qwen3_5ForConditionalGeneration(make_any_size.whole(
+        T.Qwen3_5Config, tower, **remembering)), [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+    torch.manual_seed(43)
+    make_any_size.seeing("qwen3_5_moe", T.Qwen3_5MoeForConditionalGeneration(make_any_size.whole(
+        T.Qwen3_5MoeConfig, tower, **remembering, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=10,
+        shared_expert_intermediate_size=24)), [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
     torch.manual_seed(32)
     make_pixtral.seeing("mistral3", T.Mistral3ForConditionalGeneration(make_pixtral.whole(
         T.Mistral3Config, mistral, dict(hidden_act="silu"), tie_word_embeddings=False)), [(3, 5), (2, 1)],
@@ -189,7 +201,8 @@ def main():
         for name, talks, processor in [("llava", "talking", seeing.llava), ("gemma3", "talking_gemma3", seeing.gemma3),
                                        ("smolvlm", "talking_idefics3", seeing.idefics3), ("qwen2_5_vl", "talking", None),
                                        ("qwen2_vl", "talking", None), ("qwen3_vl", "talking", None),
-                                       ("qwen3_vl_moe", "talking", None), ("mistral3", "talking", None),
+                                       ("qwen3_vl_moe", "talking", None), ("qwen3_5", "talking", None),
+                                       ("qwen3_5_moe", "talking", None), ("mistral3", "talking", None),
                                        ("llava_pixtral", "talking", None)]:
             source, target = root / "models" / name, here / "models" / f"gguf_{name}_sees"
             talking = here / "seeing" / talks

@@ -114,8 +114,8 @@ std::string refused(const fs::path &model, const fs::path &projector) {
 
 TEST_CASE("projectors: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(test::architectures / "seeing" / "projectors.json");
-    for (const char *name : {"gemma3", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_vl",
-                             "qwen3_vl_moe", "smolvlm"}) {
+    for (const char *name : {"gemma3", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_5",
+                             "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe", "smolvlm"}) {
         const json &answers = expected["gguf_" + std::string(name) + "_sees"];
         REQUIRE(answers.size() > 4);
         const Model model = runtime().load(pair_of(name) / "model.gguf");
@@ -342,8 +342,8 @@ TEST_CASE("projectors: the page about models lists exactly the kinds that are re
 
 TEST_CASE("projectors: damaged ones are refused or read") {
     std::mt19937 random(7);
-    for (const char *name : {"gemma3", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_vl",
-                             "qwen3_vl_moe", "smolvlm"}) {
+    for (const char *name : {"gemma3", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_5",
+                             "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe", "smolvlm"}) {
         const Pair pair(name);
         for (int i = 0; i < 40; ++i) {
             const std::string message = pair.refusal([&](std::string &bytes) {

@@ -86,35 +86,19 @@ TEST_CASE("architectures: infinity is the greatest number, as Python and transfo
         CHECK(found(same) == same);
 }
 
-TEST_CASE("architectures: whether words are tied, a part for texts says, or the whole where it does not") {
-    const auto tied = [](const nlohmann::json &whole, const nlohmann::json &part) {
-        return refusal("qwen3_5_whole", [&](nlohmann::json &config) { // which has no lm_head
-            const auto set = [](nlohmann::json &settings, const nlohmann::json &value) {
-                settings.erase("tie_word_embeddings");
-                if (!value.is_null()) settings["tie_word_embeddings"] = value;
-            };
-            set(config, whole);
-            set(config["text_config"], part);
-        });
-    };
-    CHECK(tied(true, nullptr).empty());
-    CHECK(tied(nullptr, true).empty());
-    CHECK(tied(false, true).empty());
-    CHECK_FALSE(tied(true, false).empty());
-    CHECK_FALSE(tied(false, nullptr).empty());
-    CHECK_FALSE(tied(nullptr, nullptr).empty());
-}
-
-TEST_CASE("architectures: of Qwen3-VL and Gemma 3 the whole says whether words are tied, of Qwen2-VL either part") {
+TEST_CASE(
+    "architectures: of Qwen3-VL, Qwen3.5 and Gemma 3 the whole says whether words are tied, of Qwen2-VL either part") {
     const auto tied = [](const char *model, const nlohmann::json &whole, const nlohmann::json &part) {
         return refusal(model, [&](nlohmann::json &config) {
             config["tie_word_embeddings"] = whole, config["text_config"]["tie_word_embeddings"] = part;
         });
     };
     for (const char *model : {"qwen3_vl", "qwen2_vl"})
-        CHECK(tied(model, false, false).empty());     // which have an lm_head
-    CHECK(tied("gemma3_whole", true, false).empty()); // which has none
-    CHECK_FALSE(tied("gemma3_whole", false, true).empty());
+        CHECK(tied(model, false, false).empty());                 // which have an lm_head
+    for (const char *model : {"gemma3_whole", "qwen3_5_whole"}) { // which have none
+        CHECK(tied(model, true, false).empty());
+        CHECK_FALSE(tied(model, false, true).empty());
+    }
 }
 
 TEST_CASE("architectures: the pairs of channels of a head are divided among axes in Qwen2-VL, whose files say so") {
@@ -124,6 +108,11 @@ TEST_CASE("architectures: the pairs of channels of a head are divided among axes
     CHECK(refused({2, 1, 1}).empty());
     CHECK_THAT(refused({2, 2, 1}), contains("expected numbers of pairs of channels, 4 in all, found a list with 3"));
     CHECK(refusal("qwen2_5_vl", "rope_scaling", nullptr).ends_with("the key 'mrope_section' is missing"));
+    CHECK_THAT(refusal("qwen3_5",
+                       [](nlohmann::json &c) {
+                           c["rope_parameters"]["mrope_section"] = {1, 1};
+                       }),
+               contains("expected three numbers"));
 }
 
 TEST_CASE(

@@ -32,7 +32,7 @@ def changes_of(base):
     seen = set()
     for change in base.changes():
         change = {kind: what for kind, what in change.items() if what}
-        if base.text_part and not base.as_texts and is_of_images(change):
+        if base.text_part and is_of_images(change):
             continue
         text = json.dumps(change, sort_keys=True)
         if text not in seen:

@@ -24,11 +24,10 @@ class Base:
         self.name, self.config = name, config
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
-        # Of which only the part for texts is read, and whether transformers reads that alone, too.
+        # Of which only the part for texts is read.
         self.text_part = "vision_config" in config and self.family not in (
             "clip", "gemma3", "idefics3", "internvl", "llava", "mistral3", "paligemma", "qwen2_5_vl", "qwen2_vl",
-            "qwen3_vl", "qwen3_vl_moe", "siglip", "smolvlm")
-        self.as_texts = self.family in ("qwen3_5", "qwen3_5_moe")
+            "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe", "siglip", "smolvlm")
 
     def oracle(self):
         import oracle
@@ -76,7 +75,7 @@ class Seeing(Base):
         "internvl": {"image_processor_type": "GotOcr2ImageProcessor", "size": {"height": 8, "width": 8}},
         "mistral3": {"image_processor_type": "PixtralImageProcessor", "size": {"longest_edge": 40}},
         "paligemma": {"image_processor_type": "SiglipImageProcessor", "size": {"height": 8, "width": 8}}}
-    preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe"), {
+    preprocessors |= dict.fromkeys(("qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe"), {
         "image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "min_pixels": 64, "max_pixels": 1600})
 
     for kind, name in (("idefics3", "Idefics3"), ("smolvlm", "SmolVLM")):
@@ -480,6 +479,8 @@ def recurrent_decoders(decoder, moe, rope):
     yield plain(T.Qwen3NextForCausalLM, T.Qwen3NextConfig, **moe | linear | experts)
     seeing = dict(depth=1, hidden_size=16, intermediate_size=20, num_heads=2, out_hidden_size=24, num_position_embeddings=16,
                   patch_size=4)
+    axes = dict(rope_parameters=rope | {"mrope_section": [1, 1, 1]})
+    text, mixture = ({k: v for k, v in each.items() if k != "tie_word_embeddings"} | axes for each in (text, mixture))
     yield plain(T.Qwen3_5ForConditionalGeneration, T.Qwen3_5Config, text_config=text, vision_config=seeing,
                 tie_word_embeddings=False)
     yield plain(T.Qwen3_5MoeForConditionalGeneration, T.Qwen3_5MoeConfig, text_config=mixture, vision_config=seeing,

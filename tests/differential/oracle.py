@@ -45,8 +45,7 @@ class Oracle:
         self.path = pathlib.Path(self.folder.name)
         self.stored = None
         name = base.model_class.__name__
-        self.auto = transformers.AutoModelForCausalLM if base.as_texts else next(
-            a for a in AUTO if name in names_of(a._model_mapping._model_mapping.get(base.family)))
+        self.auto = next(a for a in AUTO if name in names_of(a._model_mapping._model_mapping.get(base.family)))
 
     def write(self, change):
         config, tensors = changed(self.base, change)
@@ -158,7 +157,7 @@ def run(model, family):
         seen = model.model.get_image_features(pixel_values=pixels[:, None], return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
-    if family in ("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe"):
+    if family in ("qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe"):
         vision, grid = model.config.vision_config, torch.tensor([[1, 6, 10]])
         pixels = models.patches_of_any_size(60, vision.patch_size, vision.temporal_patch_size)
         seen = model.model.get_image_features(pixels, grid, return_dict=True)

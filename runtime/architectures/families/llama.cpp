@@ -253,7 +253,7 @@ constexpr MixtureKind qwen3_vl_moe{.inputs = "experts.gate_up_proj", .outputs = 
 // Of a file with images, the part for texts; what reads images gets a name outside of the base model.
 constexpr std::array<Renaming, 2> of_texts{{{"model.language_model.", "model."}, {"model.visual.", "visual."}}};
 constexpr RotaryKind axes{.axes = true}, sections{.axes = true, .sections = true},
-    interleaved_axes{.axes = true, .interleaved = true};
+    interleaved_axes{.axes = true, .turns = {24, 20, 20}};
 
 } // namespace
 

@@ -1,6 +1,6 @@
-// What Qwen2-VL (Wang et al., arXiv:2409.12191), Qwen2.5-VL (Bai et al., arXiv:2502.13923) and Qwen3-VL (Bai et al.,
-// arXiv:2511.21631) make of images: a vision transformer for any number of patches, which have rotary positions in rows
-// and columns. Squares of patches become words. llama.cpp has the part for texts.
+// What Qwen2-VL (Wang et al., arXiv:2409.12191), Qwen2.5-VL (Bai et al., arXiv:2502.13923), Qwen3-VL (Bai et al.,
+// arXiv:2511.21631), Qwen3.5 and 3.6 make of images: a vision transformer for any number of patches, which have rotary
+// positions in rows and columns. Squares of patches become words. llama.cpp and qwen3_next.cpp have the part for texts.
 #include "architectures/architecture.hpp"
 #include "architectures/axial_rotary.hpp"
 #include "architectures/decoder_graph.hpp"
@@ -25,7 +25,7 @@ struct Release {
     const char *type;                // of "vision_config"
     const char *width, *outputs;     // keys of channels
     bool windowed = false;           // attention within windows, and norms by the root mean square
-    bool deep = false;               // what layers show on the way counts, too, and so do learned positions
+    bool learned = false;            // there are learned positions, too, and patches have a bias
     const char *up, *down, *gate;    // modules of feed-forwards
     const char *norm, *first, *last; // and of mergers
 };
@@ -51,18 +51,20 @@ constexpr Release qwen2_5{.type = "qwen2_5_vl_vision",
 constexpr Release qwen3{.type = "qwen3_vl_vision",
                         .width = "hidden_size",
                         .outputs = "out_hidden_size",
-                        .deep = true,
+                        .learned = true,
                         .up = "linear_fc1",
                         .down = "linear_fc2",
                         .gate = "",
                         .norm = "norm",
                         .first = "linear_fc1",
                         .last = "linear_fc2"};
-constexpr Release qwen3_moe = [] {
+constexpr Release like_qwen3(const char *type) {
     Release out = qwen3;
-    out.type = "qwen3_vl_moe_vision";
+    out.type = type;
     return out;
-}();
+}
+constexpr Release qwen3_moe = like_qwen3("qwen3_vl_moe_vision"), qwen3_5 = like_qwen3("qwen3_5_vision"),
+                  qwen3_5_moe = like_qwen3("qwen3_5_moe_vision");
 
 // The graph "encode_image".
 class QwenTower {
@@ -79,9 +81,9 @@ class QwenTower {
     void build(Json place) {
         read_input(std::move(place));
         Tensor x = embedded();
-        if (release_.deep) x = with_positions(x);
+        if (release_.learned) x = with_positions(x);
         const RotaryLayer rotary(draft_, std::string(prefix) + "rotary.frequencies", turns(), false);
-        const std::vector<int64_t> deep = release_.deep ? deep_layers() : std::vector<int64_t>();
+        const std::vector<int64_t> deep = deep_layers();
         std::vector<Tensor> shown; // by layers on the way, no more than the decoder has layers that take it
         for (int64_t i = 0; i < config_.layers("depth"); ++i) {
             x = layer(i, x, rotary);
@@ -138,7 +140,7 @@ class QwenTower {
         graph_.input(coordinates, DType::i32, "B N 2");
         graph_.input(lengths, DType::i32, "B");
         if (release_.windowed) read_windows();
-        if (!release_.deep) return;
+        if (!release_.learned) return;
         if (merge_ > 16) config_.fail("spatial_merge_size", "expected at most 16"); // convolutions have its square
         draft_.images->any_size["sizes"] = sizes;
         graph_.input(sizes, DType::i32, "B 2");
@@ -167,7 +169,7 @@ class QwenTower {
         const model::Weight frames = draft_.weights.at(kernel).shaped({width_ * 3, frames_, patch_ * patch_});
         draft_.weights.add(matrix, matrices_summed(frames).shaped({width_, 3 * patch_ * patch_}));
         draft_.unused.insert(kernel);
-        return graph_.linear(module, "patches", {.outputs = width_, .biased = release_.deep, .weight = matrix});
+        return graph_.linear(module, "patches", {.outputs = width_, .biased = release_.learned, .weight = matrix});
     }
 
     // Those of a square grid, resampled to that of the image.
@@ -188,8 +190,10 @@ class QwenTower {
 
     // Whose patches are merged, too, each by a merger of its own, to be added after layers of the decoder.
     [[nodiscard]] std::vector<int64_t> deep_layers() const {
+        const char *const key = "deepstack_visual_indexes";
         std::vector<int64_t> out;
-        for (const double number : config_.reals("deepstack_visual_indexes")) {
+        if (!config_.reads(key)) return out;
+        for (const double number : config_.reals(key)) {
             require_merger(deep_merger(std::ssize(out)), true);
             out.push_back(std::abs(number) < 1000 ? static_cast<int64_t>(number) : -1);
         }
@@ -312,7 +316,7 @@ void see(Draft &draft, const Config &whole, const Release &release) {
 namespace families {
 
 std::span<const Architecture> qwen2_vl() {
-    static constexpr std::array<Architecture, 4> kinds{{
+    static constexpr std::array<Architecture, 6> kinds{{
         {.model_type = "qwen2_5_vl",
          .build = nullptr,
          .of_texts = "qwen2_5_vl_text",
@@ -325,6 +329,16 @@ std::span<const Architecture> qwen2_vl() {
          .see = [](Draft &draft, const Config &whole) { see(draft, whole, qwen2); },
          .flat = true,
          .tied = Architecture::Tied::by_either},
+        {.model_type = "qwen3_5",
+         .build = nullptr,
+         .of_texts = "qwen3_5_text",
+         .see = [](Draft &draft, const Config &whole) { see(draft, whole, qwen3_5); },
+         .tied = Architecture::Tied::by_whole},
+        {.model_type = "qwen3_5_moe",
+         .build = nullptr,
+         .of_texts = "qwen3_5_moe_text",
+         .see = [](Draft &draft, const Config &whole) { see(draft, whole, qwen3_5_moe); },
+         .tied = Architecture::Tied::by_whole},
         {.model_type = "qwen3_vl",
          .build = nullptr,
          .of_texts = "qwen3_vl_text",

@@ -1,6 +1,6 @@
-// Qwen3-Next, and the texts of Qwen3.5 and 3.6 (Qwen Team, 2025 and 2026): most layers have a memory of fixed size,
-// which the gated delta rule changes token by token (Yang, Kautz, Hatamizadeh, arXiv:2412.06464); every fourth one has
-// attention, whose results a gate multiplies.
+// Qwen3-Next, and what continues texts in Qwen3.5 and 3.6 (Qwen Team, 2025 and 2026): most layers have a memory of
+// fixed size, which the gated delta rule changes token by token (Yang, Kautz, Hatamizadeh, arXiv:2412.06464); every
+// fourth one has attention, whose results a gate multiplies.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_modules.hpp"
@@ -20,6 +20,7 @@ using Tensor = GraphWriter::Tensor;
 struct Kind {
     bool interleaved = false; // projections of a layer with a memory are one matrix, in which key heads take turns
     bool tiled_in_gguf = false;
+    bool sees = false; // there are models of it that see
     const MixtureKind *mixture = nullptr;
 };
 
@@ -165,8 +166,9 @@ void build(Draft &draft, const Kind &kind) {
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies",
-                                   rotary(draft, head_dim, {.part = 0.25, .axes = true}), false);
+    RotaryKind positions{.part = 0.25, .axes = true};
+    if (kind.sees && (draft.images || !draft.gguf)) positions.turns = {11, 11, 10};
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim, positions), false);
     if (std::ranges::find(attends, true) == attends.end()) draft.unused.insert("model.rotary.frequencies");
     const auto norm = [&](const std::string &module, const Tensor &x, int64_t groups) {
         return graph.rms_norm(module, x, {.eps = eps, .weight_offset = offset, .groups = groups});
@@ -175,7 +177,7 @@ void build(Draft &draft, const Kind &kind) {
     std::optional<Mixture> mixture;
     if (kind.mixture != nullptr) mixture.emplace(draft, *kind.mixture);
     const std::string table = "model.embed_tokens";
-    Tensor x = graph.embedding(table, decoder.ids(), {.rows = vocabulary, .channels = width});
+    Tensor x = decoder.embedded(table, {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), mlp = layer + ".mlp";
         const Tensor normed = norm(layer + ".input_layernorm", x, 1);
@@ -244,16 +246,14 @@ constexpr MixtureKind routed{
 namespace families {
 
 std::span<const Architecture> qwen3_next() {
-    static constexpr std::array<Architecture, 5> kinds{{
-        {.model_type = "qwen3_5", .build = nullptr, .of_texts = "qwen3_5_text"},
-        {.model_type = "qwen3_5_moe", .build = nullptr, .of_texts = "qwen3_5_moe_text"},
+    static constexpr std::array<Architecture, 3> kinds{{
         {"qwen3_5_moe_text",
-         [](Draft &draft) { build(draft, {.tiled_in_gguf = true, .mixture = &routed}); },
+         [](Draft &draft) { build(draft, {.tiled_in_gguf = true, .sees = true, .mixture = &routed}); },
          {"qwen35moe", tensors, settings},
          "model",
          renamed},
         {"qwen3_5_text",
-         [](Draft &draft) { build(draft, {.tiled_in_gguf = true}); },
+         [](Draft &draft) { build(draft, {.tiled_in_gguf = true, .sees = true}); },
          {"qwen35", tensors, settings},
          "model",
          renamed},

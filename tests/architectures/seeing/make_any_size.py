@@ -110,7 +110,8 @@ def limited_sizes(name):
 
 if __name__ == "__main__":
     expected = {name: answers(name) for name in ("llava_pixtral_sees", "mistral3_sees", "mistral3_sees_ministral3",
-                                                 "qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_vl_moe_sees", "qwen3_vl_sees")}
+                                                 "qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_5_moe_sees", "qwen3_5_sees",
+                                                 "qwen3_vl_moe_sees", "qwen3_vl_sees")}
     expected["sizes"] = sizes("qwen2_5_vl_sees")
     expected["limited_sizes"] = limited_sizes("mistral3_sees")
     (here / "any_size.json").write_text(json.dumps(expected, indent=1) + "\n")
