@@ -16,10 +16,12 @@ struct ActivationLayer {
                                    "Team: Gemma 2, arXiv:2408.00118, section 2";
 
     static constexpr std::array params{
-        choice("activation", "gelu is the erf form; none: the values themselves; log1p_relu: log(1 + max(x, 0))",
-               LAMINA_ACTIVATIONS "|none|log1p_relu"),
-        real("scale", "what x is divided by before and multiplied by after; with tanh, y stays within +-scale", 1, 1e-3,
-             1e6),
+        choice("activation",
+               "gelu is the erf form; none: the values themselves; log1p_relu: log(1 + max(x, 0)); clamp: max(-1, "
+               "min(x, 1))",
+               LAMINA_ACTIVATIONS "|none|log1p_relu|clamp"),
+        real("scale", "what x is divided by before and multiplied by after; with tanh or clamp, y stays within +-scale",
+             1, 1e-3, 1e6),
         real("factor", "of the results", 1, -1e6, 1e6),
     };
     static constexpr std::array inputs{
@@ -62,6 +64,9 @@ struct ActivationLayer {
         "B=1 T=65 activation=log1p_relu x=huge",
         "B=1 T=67 activation=log1p_relu x=tiny +times",
         "B=1 T=9 activation=log1p_relu x=infinite",
+        "B=2 T=301 activation=clamp scale=0.7",
+        "B=1 T=67 activation=clamp scale=6 x=large +times",
+        "B=1 T=9 activation=clamp x=infinite",
     };
 
     static void reference(const Call &call) {
@@ -87,16 +92,18 @@ struct ActivationLayer {
 
   private:
     // The choices that only this layer has come last, so that the first one is what it always was.
-    static constexpr int64_t none_choice = LAMINA_LAST_ACTIVATION, log1p_relu_choice = none_choice + 1;
+    static constexpr int64_t none_choice = LAMINA_LAST_ACTIVATION, log1p_relu_choice = none_choice + 1,
+                             clamp_choice = log1p_relu_choice + 1;
 
     static uint32_t kernels_number(const Call &call) {
         const int64_t choice = call.integer("activation");
         if (choice == none_choice) return LAMINA_NONE;
-        return u32(choice == log1p_relu_choice ? choice : choice + 1);
+        return u32(choice > none_choice ? choice : choice + 1);
     }
     static double activated(const Call &call, double x) {
         const int64_t choice = call.integer("activation");
         if (choice == log1p_relu_choice) return std::log1p(x < 0 ? 0 : x); // a NaN stays one
+        if (choice == clamp_choice) return std::clamp(x, -1.0, 1.0);       // here, too
         return at_limits(choice == none_choice ? Activation::none : activation_of(call), x);
     }
     // The limits at the infinities, where the formulas would compute 0 times infinity.

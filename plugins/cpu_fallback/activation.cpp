@@ -11,11 +11,13 @@ namespace lamina::plugin::cpu_fallback {
 namespace {
 
 // The last choices are those that only this layer has.
-constexpr int64_t none = LAMINA_LAST_ACTIVATION, log1p_relu = none + 1;
+constexpr int64_t none = LAMINA_LAST_ACTIVATION, log1p_relu = none + 1, clamp = log1p_relu + 1;
 
 void apply(int64_t choice, float *values, int64_t n) {
     if (choice == log1p_relu)
         std::transform(values, values + n, values, [](float v) { return std::log1p(v < 0 ? 0 : v); });
+    else if (choice == clamp)
+        std::transform(values, values + n, values, [](float v) { return std::clamp(v, -1.0F, 1.0F); });
     else if (choice != none)
         activate(static_cast<uint32_t>(choice) + 1, values, n);
 }

@@ -39,7 +39,7 @@ struct CpuFallback {
         XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     static constexpr std::array kernels{
         cpu_kernel<cpu_fallback::activation>("activation", "activation=" LAMINA_ACTIVATIONS
-                                                           "|none|log1p_relu scale factor; x: ..., times?: ... "
+                                                           "|none|log1p_relu|clamp scale factor; x: ..., times?: ... "
                                                            "-> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",

@@ -22,7 +22,8 @@ layout(constant_id = 1) const bool HAS_TIMES = false;
 layout(std430, set = 0, binding = 1) readonly buffer Times { float times[]; };
 layout(std430, set = 0, binding = 2) writeonly buffer Y { float y[]; };
 
-const uint LOG1P_RELU = LAMINA_LAST_ACTIVATION + 1u; // which only this layer has
+// Which only this layer has.
+const uint LOG1P_RELU = LAMINA_LAST_ACTIVATION + 1u, CLAMP = LAMINA_LAST_ACTIVATION + 2u;
 
 // log(1 + v) for v >= 0, to a few 1e-7 of it: GLSL's log() is not exact enough near 1, where a series of artanh is.
 float log1p(float v) {
@@ -38,6 +39,7 @@ float activated(float of) {
     const bool others = ACTIVATION == LAMINA_TANH || ACTIVATION == LAMINA_SIGMOID || ACTIVATION == LAMINA_RELU2;
     if (ACTIVATION == LAMINA_NONE) return of;
     if (ACTIVATION == LOG1P_RELU) return scale * (v < 0.0 ? 0.0 : log1p(v));
+    if (ACTIVATION == CLAMP) return of > scale ? scale : of < -scale ? -scale : of; // unlike clamp(), keeps a NaN
     const bool far = !others && abs(v) > 100.0;
     return far ? max(of, 0.0) : scale * activate(ACTIVATION, v);
 }

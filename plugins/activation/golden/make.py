@@ -14,6 +14,7 @@ for name, f in (("relu", torch.relu), ("gelu", gelu), ("silu", silu), ("tanh", t
 logits = random(3, 21, scale=80.0)
 logits[0, 3], logits[1, 7] = torch.inf, -torch.inf
 write(__file__, "softcap", {"activation": "tanh", "scale": 30}, {"x": logits}, {"y": 30 * torch.tanh(logits / 30)})
+write(__file__, "clip", {"activation": "clamp", "scale": 1.5}, {"x": x}, {"y": x.clamp(-1.5, 1.5)})
 
 times = random(3, 21)
 for name, f in (("silu", silu), ("sigmoid", torch.sigmoid)):
