@@ -129,10 +129,11 @@ if __name__ == "__main__":
     seeing("qwen3_5_sees", T.Qwen3_5ForConditionalGeneration(whole(
         T.Qwen3_5Config, third | dict(depth=2, num_position_embeddings=49), **remembering)), [(6, 10), (4, 2)],
         size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.5] * 3, image_std=[0.5] * 3)
-    torch.manual_seed(35)
-    # Without sections, and with fewer pairs than the usual ones have.
+    torch.manual_seed(33)
+    # Without sections, and with more pairs than the usual ones have.
+    wide = remembering | dict(rope_parameters=rope("default", partial_rotary_factor=1.0), head_dim=72, num_attention_heads=2,
+                              num_key_value_heads=1)
     seeing("qwen3_5_moe_sees", T.Qwen3_5MoeForConditionalGeneration(whole(
-        T.Qwen3_5MoeConfig, third | dict(depth=3, num_position_embeddings=256, hidden_act="silu"),
-        **remembering | dict(rope_parameters=rope("default"), num_experts=5, num_experts_per_tok=2,
-                             moe_intermediate_size=10, shared_expert_intermediate_size=24))), [(2, 12), (6, 6)],
+        T.Qwen3_5MoeConfig, third | dict(depth=3, num_position_embeddings=256, hidden_act="silu"), **wide, num_experts=5,
+        num_experts_per_tok=2, moe_intermediate_size=10, shared_expert_intermediate_size=24)), [(2, 12), (6, 6)],
         size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40})
