@@ -17,12 +17,14 @@ struct ActivationLayer {
 
     static constexpr std::array params{
         choice("activation",
-               "gelu is the erf form; none: the values themselves; log1p_relu: log(1 + max(x, 0)); clamp: max(-1, "
-               "min(x, 1))",
+               "gelu is the erf form; none: the values themselves; log1p_relu: log(1 + max(x, 0)); clamp: max(low, "
+               "min(x, high))",
                LAMINA_ACTIVATIONS "|none|log1p_relu|clamp"),
-        real("scale", "what x is divided by before and multiplied by after; with tanh or clamp, y stays within +-scale",
-             1, 1e-3, 1e6),
+        real("scale", "what x is divided by before and multiplied by after; with tanh, y stays within +-scale", 1, 1e-3,
+             1e6),
         real("factor", "of the results", 1, -1e6, 1e6),
+        real("low", "the least value of clamp", -1, -1e15, 1e15),
+        real("high", "the greatest value of clamp, at least low", 1, -1e15, 1e15),
     };
     static constexpr std::array inputs{
         input("x", "...", "any tensor"),
@@ -67,7 +69,15 @@ struct ActivationLayer {
         "B=2 T=301 activation=clamp scale=0.7",
         "B=1 T=67 activation=clamp scale=6 x=large +times",
         "B=1 T=9 activation=clamp x=infinite",
+        "B=2 T=131 activation=clamp low=-0.2 high=1.5 +times",
+        "B=1 T=67 activation=clamp low=-1e15 high=0.3 x=large",
     };
+
+    static void check(const Call &call) {
+        if (call.real("low") > call.real("high"))
+            throw Invalid("low must not be above high: found " + std::to_string(call.real("low")) + " and " +
+                          std::to_string(call.real("high")));
+    }
 
     static void reference(const Call &call) {
         const Tensor x = call.in("x"), times = call.in("times"), y = call.out("y");
@@ -81,10 +91,11 @@ struct ActivationLayer {
 
     static void plan(const Call &call, Plan &plan) {
         const int64_t size = call.in("x").size();
+        const auto number = [&](const char *name) { return static_cast<float>(call.real(name)); };
         const struct {
             uint32_t size;
-            float scale, factor;
-        } push{u32(size), static_cast<float>(call.real("scale")), static_cast<float>(call.real("factor"))};
+            float scale, factor, low, high;
+        } push{u32(size), number("scale"), number("factor"), number("low"), number("high")};
         plan.dispatch(lamina_kernels::activation, plan.spread(ceil_div(size, 256)),
                       {plan.in("x"), plan.in("times"), plan.out("y")}, push,
                       {{0, kernels_number(call)}, {1, static_cast<bool>(call.in("times"))}});
@@ -102,8 +113,8 @@ struct ActivationLayer {
     }
     static double activated(const Call &call, double x) {
         const int64_t choice = call.integer("activation");
-        if (choice == log1p_relu_choice) return std::log1p(x < 0 ? 0 : x); // a NaN stays one
-        if (choice == clamp_choice) return std::clamp(x, -1.0, 1.0);       // here, too
+        if (choice == log1p_relu_choice) return std::log1p(x < 0 ? 0 : x);                     // a NaN stays one
+        if (choice == clamp_choice) return std::clamp(x, call.real("low"), call.real("high")); // here, too
         return at_limits(choice == none_choice ? Activation::none : activation_of(call), x);
     }
     // The limits at the infinities, where the formulas would compute 0 times infinity.

@@ -38,9 +38,10 @@ struct CpuFallback {
         "grouped_linear", "groups; x: ... groups*K; weight: groups N K -> y: ... groups*N",
         XDigits == 3 ? stored : block_dtypes, arithmetic<XDigits>);
     static constexpr std::array kernels{
-        cpu_kernel<cpu_fallback::activation>("activation", "activation=" LAMINA_ACTIVATIONS
-                                                           "|none|log1p_relu|clamp scale factor; x: ..., times?: ... "
-                                                           "-> y: ..."),
+        cpu_kernel<cpu_fallback::activation>("activation",
+                                             "activation=" LAMINA_ACTIVATIONS
+                                             "|none|log1p_relu|clamp scale factor low high; x: ..., times?: ... "
+                                             "-> y: ..."),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
             "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, k: "

@@ -16,6 +16,8 @@ layout(push_constant) uniform Push {
     uint size;
     float scale;
     float factor;
+    float low; // of clamp
+    float high;
 };
 layout(std430, set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(constant_id = 1) const bool HAS_TIMES = false;
@@ -39,7 +41,8 @@ float activated(float of) {
     const bool others = ACTIVATION == LAMINA_TANH || ACTIVATION == LAMINA_SIGMOID || ACTIVATION == LAMINA_RELU2;
     if (ACTIVATION == LAMINA_NONE) return of;
     if (ACTIVATION == LOG1P_RELU) return scale * (v < 0.0 ? 0.0 : log1p(v));
-    if (ACTIVATION == CLAMP) return of > scale ? scale : of < -scale ? -scale : of; // unlike clamp(), keeps a NaN
+    if (ACTIVATION == CLAMP) // unlike clamp(), keeps a NaN
+        return of > scale * high ? scale * high : of < scale * low ? scale * low : of;
     const bool far = !others && abs(v) > 100.0;
     return far ? max(of, 0.0) : scale * activate(ACTIVATION, v);
 }

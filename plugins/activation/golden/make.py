@@ -15,6 +15,7 @@ logits = random(3, 21, scale=80.0)
 logits[0, 3], logits[1, 7] = torch.inf, -torch.inf
 write(__file__, "softcap", {"activation": "tanh", "scale": 30}, {"x": logits}, {"y": 30 * torch.tanh(logits / 30)})
 write(__file__, "clip", {"activation": "clamp", "scale": 1.5}, {"x": x}, {"y": x.clamp(-1.5, 1.5)})
+write(__file__, "clip_apart", {"activation": "clamp", "low": -0.25, "high": 1.5}, {"x": x}, {"y": x.clamp(-0.25, 1.5)})
 
 times = random(3, 21)
 for name, f in (("silu", silu), ("sigmoid", torch.sigmoid)):
