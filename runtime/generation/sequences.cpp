@@ -217,7 +217,7 @@ void Sequences::write_coordinates() {
 void Sequences::write_images() {
     const plan::GraphPlan &plan = program_->plan();
     const auto width = static_cast<size_t>(model_.image_channels);
-    const int32_t token = session_.model->images ? session_.model->images->place.value().token : filler;
+    const int32_t token = session_.model->images ? session_.model->images->place.value().given : filler;
     if (model_.sees_ahead()) write_images_ahead();
     image_mask_.assign(ids_.size(), 0);
     bool any = false;

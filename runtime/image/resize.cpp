@@ -133,6 +133,22 @@ std::array<int64_t, 2> in_multiples(const Resize &resize, int64_t height, int64_
     return {down * resize.multiple, across * resize.multiple};
 }
 
+// As large as `most` allows, then each side down to a multiple; one that is shorter than that gets one multiple, and
+// the other as many as the image is longer (transformers, image_processing_gemma4.py,
+// get_aspect_ratio_preserving_size()).
+std::array<int64_t, 2> filled(const Resize &resize, int64_t height, int64_t width) {
+    const auto h = static_cast<double>(height), w = static_cast<double>(width);
+    const double factor = std::sqrt(static_cast<double>(resize.most) / (h * w));
+    const auto multiples = [&](double side) {
+        return static_cast<int64_t>(std::floor(factor * side / static_cast<double>(resize.multiple)));
+    };
+    const int64_t most = resize.most / (resize.multiple * resize.multiple);
+    int64_t down = multiples(h), across = multiples(w);
+    if (down == 0) down = 1, across = std::min(width / height, most);
+    if (across == 0) across = 1, down = std::min(height / width, most);
+    return {down * resize.multiple, across * resize.multiple};
+}
+
 // Smaller if a side is too long, then each side up to the next multiple (transformers, image_processing_pixtral.py).
 std::array<int64_t, 2> within(const Resize &resize, int64_t height, int64_t width) {
     const double ratio =
@@ -153,7 +169,8 @@ std::array<int64_t, 2> within(const Resize &resize, int64_t height, int64_t widt
 
 std::array<int64_t, 2> size_after(const Resize &resize, int64_t height, int64_t width) {
     if (resize.longest != 0) return within(resize, height, width);
-    if (resize.multiple != 0) return in_multiples(resize, height, width);
+    if (resize.multiple != 0)
+        return resize.least == 0 ? filled(resize, height, width) : in_multiples(resize, height, width);
     if (resize.shortest == 0) return {resize.height, resize.width};
     const auto longer = [&](int64_t of, int64_t to) { // as transformers rounds (image_transforms.py)
         return static_cast<int64_t>(static_cast<double>(resize.shortest * of) / static_cast<double>(to));

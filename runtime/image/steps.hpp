@@ -10,11 +10,12 @@ namespace lamina::image {
 enum class Filter { bilinear, bicubic, lanczos };
 
 // To this size, or so that the shorter side has `shortest`, or so that both sides become multiples of `multiple`: of
-// images of `least` to `most` pixels, or whose longer side has at most `longest` before it is rounded up.
+// images of `least` to `most` pixels, or as near to `most` as fits, or whose longer side has at most `longest` before
+// it is rounded up.
 struct Resize {
     int64_t height = 0, width = 0, shortest = 0;
     int64_t multiple = 0;        // 0: none
-    int64_t least = 0, most = 0; // pixels in all, with multiples
+    int64_t least = 0, most = 0; // pixels in all, with multiples; least: 0: as many as fit
     int64_t longest = 0;         // 0: no side is too long
     Filter filter = Filter::bilinear;
 };

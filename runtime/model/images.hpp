@@ -24,6 +24,7 @@ struct ImagePlace {
     std::string mark; // what stands for an image in a prompt, as chat templates write it: "<image>"
     std::string text; // what is read in its place, with one token that all of the image's stand for
     int32_t token = 0;
+    int32_t given = 0; // what the decoder is given for each of the image's, beside what it sees
     // Tokens that are read behind each row of the image's, and behind the last one instead.
     struct RowEnds {
         int32_t each = 0, last = 0;
@@ -53,6 +54,7 @@ struct AnySize {
     std::string coordinates = {}; // input, i32 (B, N, 2): the row and the column of each patch
     std::string lengths = {};     // input, i32 (B): how many patches there are
     std::string sizes = {};       // input, i32 (B, 2): rows and columns of them; empty: the graph has no such input
+    std::string rows = {}, columns = {}; // inputs, i32 (B, N): the row of each patch, and its column; empty: likewise
     std::optional<Windows> windows = {};
 };
 

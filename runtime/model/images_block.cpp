@@ -52,15 +52,16 @@ image::Resize resize_at(JsonView value) {
                       " pixels; expected at most " + std::to_string(most_pixels) + " in all");
         return out;
     }
-    for (const char *key : {"least_pixels", "most_pixels"})
-        if (value.has(key) != value.has("multiple"))
-            value.fail("\"multiple\" and \"" + std::string(key) + "\" need each other");
+    if (value.has("most_pixels") != value.has("multiple"))
+        value.fail("\"multiple\" and \"most_pixels\" need each other");
+    if (value.has("least_pixels") && !value.has("multiple"))
+        value.at("least_pixels").fail("needs a \"multiple\" beside it");
     if (value.has("multiple")) {
         for (const char *key : {"height", "width", "shortest_edge"})
             if (value.has(key)) value.at(key).fail("cannot be given beside \"multiple\"");
         out.multiple = pixels_at(value.at("multiple"));
         out.most = value.at("most_pixels").integer(out.multiple * out.multiple, most_pixels);
-        out.least = value.at("least_pixels").integer(1, out.most);
+        if (value.has("least_pixels")) out.least = value.at("least_pixels").integer(1, out.most);
     } else if (value.has("shortest_edge")) {
         if (value.has("height") || value.has("width"))
             value.fail("\"shortest_edge\" cannot be given beside \"height\" and \"width\"");
@@ -138,7 +139,7 @@ image::Tiling tiles_at(JsonView value, const Images &images) {
 
 ImagePlace place_at(JsonView value, const Model &model) {
     value.allow_keys({"mark", "text", "token", "row_end", "last_row_end", "tile", "before", "lines", "skip", "behind",
-                      "end", "together"});
+                      "end", "together", "given"});
     if (!model.generation || !model.generation->sees())
         value.fail("only a model that continues texts, and whose \"generation\" has \"image_rows\", takes images in "
                    "prompts");
@@ -163,6 +164,7 @@ ImagePlace place_at(JsonView value, const Model &model) {
         return static_cast<int32_t>(value.at(key).integer(0, count - 1));
     };
     out.token = id_at("token");
+    out.given = value.has("given") ? id_at("given") : out.token;
     if (value.has("row_end") || value.has("last_row_end"))
         out.row_ends = ImagePlace::RowEnds{.each = id_at("row_end"), .last = id_at("last_row_end")};
     return out;
@@ -192,6 +194,8 @@ AnySize any_size_at(JsonView value, const Graph &graph, const image::Steps &step
     AnySize out{.coordinates = input_at(value.at("coordinates"), graph, DType::i32, 3, "B N 2"),
                 .lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "B")};
     if (value.has("sizes")) out.sizes = input_at(value.at("sizes"), graph, DType::i32, 2, "B 2");
+    for (const auto &[key, to] : {std::pair{"rows", &out.rows}, {"columns", &out.columns}})
+        if (value.has(key)) *to = input_at(value.at(key), graph, DType::i32, 2, "B N");
     if (value.has("windows")) out.windows = windows_at(value.at("windows"), graph, steps.merge);
     return out;
 }
@@ -217,9 +221,9 @@ void read_output(JsonView value, const Graph &graph, Images &out) {
 } // namespace
 
 Images read_images(JsonView value, const Model &model) {
-    value.allow_keys({"graph",    "patches", "patch",     "merge",       "size",    "tiles",  "resize",
-                      "scale",    "mean",    "deviation", "embedding",   "classes", "labels", "scores",
-                      "matching", "tokens",  "place",     "coordinates", "lengths", "sizes",  "windows"});
+    value.allow_keys({"graph", "patches",     "patch",     "merge",   "size",   "tiles",   "resize",   "scale",
+                      "mean",  "deviation",   "embedding", "classes", "labels", "scores",  "matching", "tokens",
+                      "place", "coordinates", "lengths",   "sizes",   "rows",   "columns", "windows"});
     const Graph &graph = graph_at(value.at("graph"), model);
     Images out{.graph = graph.name, .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K")};
     read_output(value, graph, out);
@@ -233,11 +237,12 @@ Images read_images(JsonView value, const Model &model) {
     if (!value.has("size")) {
         out.any_size = any_size_at(value, graph, out.steps);
         set.insert(set.end(), {out.any_size->coordinates, out.any_size->lengths});
-        if (!out.any_size->sizes.empty()) set.push_back(out.any_size->sizes);
+        for (const std::string &input : {out.any_size->sizes, out.any_size->rows, out.any_size->columns})
+            if (!input.empty()) set.push_back(input);
         if (const auto &windows = out.any_size->windows)
             set.insert(set.end(), {windows->rows, windows->lengths, windows->places});
     }
-    for (const char *key : {"coordinates", "lengths", "sizes", "windows"})
+    for (const char *key : {"coordinates", "lengths", "sizes", "rows", "columns", "windows"})
         if (!out.any_size && value.has(key)) value.at(key).fail("images of one \"size\" do not have it");
     check_all_set(value, graph, set);
     if (value.has("place")) out.place = place_at(value.at("place"), model);

@@ -43,6 +43,8 @@ void add_shapes(const model::Images &model, const Grid &grid, plan::GraphShapes 
     shapes.inputs[names.coordinates] = {DType::i32, {1, count, 2}};
     shapes.inputs[names.lengths] = {DType::i32, {1}};
     if (!names.sizes.empty()) shapes.inputs[names.sizes] = {DType::i32, {1, 2}};
+    for (const std::string &input : {names.rows, names.columns})
+        if (!input.empty()) shapes.inputs[input] = {DType::i32, {1, count}};
     if (!names.windows) return;
     shapes.inputs[names.windows->rows] = {DType::i32, {windows, grid.side * grid.side}};
     shapes.inputs[names.windows->lengths] = {DType::i32, {windows}};
@@ -79,6 +81,9 @@ TensorMap inputs_of_any_size(const model::Images &model, const Image &image) {
             const auto patch = static_cast<size_t>(image::place_of_patch(y, x, grid.columns, grid.merge));
             coordinates[2 * patch] = static_cast<int32_t>(y), coordinates[2 * patch + 1] = static_cast<int32_t>(x);
         }
+    for (const auto &[input, axis] : {std::pair{model.any_size->rows, size_t{0}}, {model.any_size->columns, size_t{1}}})
+        for (size_t i = 0; !input.empty() && i < coordinates.size() / 2; ++i)
+            out.at(input).i32()[i] = coordinates[2 * i + axis];
     out.at(model.any_size->lengths).i32().front() = static_cast<int32_t>(grid.count());
     if (const std::string &sizes = model.any_size->sizes; !sizes.empty()) {
         out.at(sizes).i32()[0] = static_cast<int32_t>(grid.rows);
