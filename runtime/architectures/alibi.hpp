@@ -7,7 +7,7 @@
 
 namespace lamina::architectures {
 
-// Of each head: 2^(-8 i / n) for the n heads of a power of two, then every other one of twice as many.
-[[nodiscard]] model::Weight alibi_slopes(int64_t heads);
+// Of each head: 2^(-exponent i / n) for the n heads of a power of two, then every other one of twice as many.
+[[nodiscard]] model::Weight alibi_slopes(int64_t heads, double exponent = 8);
 
 } // namespace lamina::architectures

@@ -33,6 +33,13 @@ int64_t common_window(const Config &config) {
     return 0;
 }
 
+double clip_of(const Config &config, const char *key) {
+    const double clip = config.real(key, 0);
+    if (config.has(key) && !(clip >= 1e-3 && clip <= 1e6))
+        config.fail(key, "expected null or a number from 0.001 to 1000000");
+    return clip;
+}
+
 void refuse_sliding_layers(const Config &config) {
     const std::vector<std::string> types = config.texts("layer_types");
     if (std::ranges::find(types, "sliding_attention") != types.end())
@@ -105,7 +112,11 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                         .biased = options.biased},
                        options.heads);
     const auto projected = [&](const std::string &name, int64_t heads) {
-        return graph.linear(module + name, x, {.outputs = heads * options.head_dim, .biased = options.biased});
+        const GraphWriter::Tensor rows =
+            graph.linear(module + name, x, {.outputs = heads * options.head_dim, .biased = options.biased});
+        if (options.clip == 0) return rows;
+        return graph.layer(module + name + ".clipped", "activation", {{"x", rows}},
+                           {{"activation", "clamp"}, {"scale", options.clip}});
     };
     const auto placed = [&](const std::string &name, GraphWriter::Tensor rows, int64_t heads) {
         if (options.norm) rows = options.norm(module + name + "_norm", rows, heads);
@@ -132,6 +143,9 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
         attended =
             graph.layer(module + ".gated", "activation", {{"x", projected(gate, options.heads)}, {"times", attended}},
                         {{"activation", "sigmoid"}});
+    if (options.factor != 1)
+        attended = graph.layer(module + ".factor", "activation", {{"x", attended}},
+                               {{"activation", "none"}, {"factor", options.factor}});
     return graph.linear(module + "." + options.out, attended,
                         {.outputs = graph.channels(x), .residual = options.residual, .biased = options.out_biased});
 }

@@ -10,6 +10,8 @@ namespace lamina::architectures {
 
 // "sliding_window" of a model whose layers all have it, whatever "layer_types" says; 0: none.
 [[nodiscard]] int64_t common_window(const Config &config);
+// What queries, keys and values are kept within, by a key that may be null; 0: nothing.
+[[nodiscard]] double clip_of(const Config &config, const char *key);
 // For a model without a window: transformers cannot make a cache for "layer_types" with sliding_attention, even where
 // nothing else reads them.
 void refuse_sliding_layers(const Config &config);
@@ -48,6 +50,8 @@ class DecoderGraph {
     // and not of images.
     [[nodiscard]] GraphWriter::Tensor embedded(const std::string &module, const GraphWriter::Embedding &options,
                                                bool words_scaled = false) const;
+    // How far tokens look ahead, of a model whose images see all of themselves; else empty.
+    [[nodiscard]] GraphWriter::Tensor ahead() const;
     // What comes out of layer `number`, with what images show beside that is added there (ImageInput::details); else x.
     [[nodiscard]] GraphWriter::Tensor with_details(const std::string &layer, int64_t number,
                                                    const GraphWriter::Tensor &x) const;
@@ -60,8 +64,10 @@ class DecoderGraph {
         HeadNorm norm = {};                  // empty: none
         const RotaryLayer *rotary = nullptr; // null: positions do not count here
         double scale = 0, softcap = 0;       // as GraphWriter::Attention has them
+        double clip = 0;                     // queries, keys and values are kept within +-clip; 0: they are not
         int64_t window = 0;
         std::string slopes = {}, sinks = {};
+        double factor = 1; // of what heads gather
         GraphWriter::Tensor residual = {};
         bool causal = true; // false: tokens see those behind them, too
     };
@@ -86,9 +92,6 @@ class DecoderGraph {
     Task task_;
     GraphWriter *graph_;
     GraphWriter::Tensor ids_, position_, lengths_;
-
-    // How far tokens look ahead, of a model whose images see all of themselves; else empty.
-    [[nodiscard]] GraphWriter::Tensor ahead() const;
 
     [[nodiscard]] GraphWriter::Tensor words(const GraphWriter::Tensor &x, const Heads &heads) const;
     [[nodiscard]] GraphWriter::Tensor asked(const GraphWriter::Tensor &x, const Heads &heads) const;

@@ -90,6 +90,7 @@ def more_decoders():
         hidden_size=48, original_max_position_embeddings=32, rope_parameters=rope(
             "longrope", short_factor=[1.0, 1.5, 2.0, 2.5], long_factor=[2.0, 3.0, 5.0, 6.0]))))
     decoder("olmo", T.OlmoForCausalLM, T.OlmoConfig(**llama_like(attention_bias=True)))
+    decoder("olmo_clipped", T.OlmoForCausalLM, T.OlmoConfig(**llama_like(clip_qkv=0.6, tie_word_embeddings=True)))
     decoder("olmo2", T.Olmo2ForCausalLM, T.Olmo2Config(**llama_like(rms_norm_eps=1e-3)))
     layered = dict(sliding_attention=rope("default"), full_attention=rope(
         "yarn", factor=8.0, original_max_position_embeddings=16))
@@ -132,11 +133,13 @@ def more_decoders():
     decoder("mpt_scaled", T.MptForCausalLM, T.MptConfig(
         **mpt, n_heads=2, layer_norm_epsilon=1e-3, tie_word_embeddings=False,
         attn_config=dict(softmax_scale=0.7)))
+    decoder("mpt_clipped", T.MptForCausalLM, T.MptConfig(**mpt, n_heads=3, attn_config=dict(clip_qkv=0.6)))
     falcon = dict(vocab_size=vocabulary, hidden_size=48, num_hidden_layers=2, num_attention_heads=6, bos_token_id=1,
                   eos_token_id=2, pad_token_id=0, max_position_embeddings=64)
     decoder("falcon", T.FalconForCausalLM, T.FalconConfig(**falcon))
     decoder("falcon_new", T.FalconForCausalLM, T.FalconConfig(
         **falcon, new_decoder_architecture=True, num_kv_heads=2, ffn_hidden_size=44, bias=True))
+    decoder("falcon_plain", T.FalconForCausalLM, T.FalconConfig(**falcon, new_decoder_architecture=True, num_kv_heads=2))
     decoder("falcon_serial", T.FalconForCausalLM, T.FalconConfig(
         **falcon, multi_query=False, parallel_attn=False, tie_word_embeddings=False, activation="relu"))
     decoder("falcon_shared", T.FalconForCausalLM, T.FalconConfig(

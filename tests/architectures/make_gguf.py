@@ -16,31 +16,39 @@ import sys
 import tempfile
 
 import torch
+import transformers
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from tiny import save_golden
+
 here = pathlib.Path(__file__).parent / "models"
 SOURCES = ["asked_of_qwen3", "bloom", "cohere", "cohere2_plain", "deepseek_v2_plain", "deepseek_v3_plain", "distilbert",
-           "distilbert_texts", "ernie4_5_plain", "exaone4_full", "gemma2_plain", "gemma3_plain", "gemma4_experts_plain",
-           "gemma4_plain", "gemma_plain", "glm4", "glm4_moe_air", "glm4_moe_lite_plain", "glm4_moe_plain", "gpt2",
-           "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending", "granite_hybrid_dense_plain",
-           "granite_hybrid_plain", "granitemoe", "jina_bert", "jina_bert_apart", "lfm2", "lfm2_moe", "llama_tied_biased",
-           "mamba2_plain", "ministral3", "mixtral_plain", "modernbert", "nemotron_h_moe_plain", "nemotron_h_plain",
-           "nomic_bert_plain", "olmo2", "olmo3", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl",
-           "qwen2_moe_plain", "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl",
-           "qwen3_vl_moe_plain", "sentences", "sentences_of_gemma3_plain", "sentences_of_qwen2", "sentences_of_qwen3",
-           "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain",
-           "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
+           "distilbert_texts", "ernie4_5_plain", "exaone4_full", "falcon", "falcon_plain", "falcon_shared", "gemma2_plain",
+           "gemma3_plain", "gemma4_experts_plain", "gemma4_plain", "gemma_plain", "glm4", "glm4_moe_air",
+           "glm4_moe_lite_plain", "glm4_moe_plain", "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite",
+           "granite_hybrid_dense_attending", "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "jina_bert",
+           "jina_bert_apart", "lfm2", "lfm2_moe", "llama_tied_biased", "mamba2_plain", "ministral3", "mixtral_plain",
+           "modernbert", "mpt", "mpt_clipped", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2",
+           "olmo3", "olmo_clipped", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain",
+           "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "qwen3_vl_moe_plain",
+           "sentences", "sentences_of_gemma3_plain", "sentences_of_qwen2", "sentences_of_qwen3", "smollm3_plain", "stablelm",
+           "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain",
+           "xlm_roberta_ranker"]
 
 
 # Files of models that see, made of the part for texts: the name, and the settings that the converter has for them.
 OF_IMAGES = {"glm4": ("glm4_of_images", {"rope_parameters": {"mrope_section": [1, 1, 1]}})}
+# A file whose slopes transformers does not read.
+STEEP = {"mpt": ("mpt_steep", {"attn_config": {"alibi_bias_max": 16}})}
 
 
 def as_published(settings):
     """With the keys of published files, which the converter knows, and transformers writes others for."""
     if settings["model_type"] == "deepseek_v3":
         settings["scoring_func"] = "sigmoid"
+    if settings["model_type"] == "falcon" and not settings["new_decoder_architecture"]:
+        del settings["num_kv_heads"]
     if settings["model_type"] == "glm4_moe_lite":
         settings["first_k_dense_replace"] = 1
     if settings["model_type"] == "gpt2":
@@ -54,6 +62,8 @@ def as_published(settings):
         settings["layer_types"] = [older[name] for name in settings["layer_types"]]
     if settings["model_type"] == "modernbert":
         settings["layer_norm_eps"] = settings["norm_eps"]
+    if settings["model_type"] == "mpt":
+        settings["architectures"] = ["MPTForCausalLM"]
     if settings["model_type"] == "nemotron_h":
         letters = {"linear_attention": "M", "full_attention": "*", "mlp": "-", "moe": "E"}
         settings["hybrid_override_pattern"] = "".join(letters[name] for name in settings.pop("layers_block_type"))
@@ -114,12 +124,24 @@ def copy_golden(source, target):
         save_file(tensors, target / "golden.safetensors", metadata=golden.metadata())
 
 
+def steep_golden(source, target, attn_config):
+    """With slopes that transformers computes, but leaves as they are by default."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=torch.float64, attn_implementation="eager")
+    slopes = model.transformer.build_mpt_alibi_tensor
+    model.transformer.build_mpt_alibi_tensor = lambda heads, length, **more: slopes(
+        heads, length, **more, **attn_config)
+    inputs = {name.removeprefix("in.decode."): values for name, values in load_file(source / "golden.safetensors").items()
+              if name.startswith("in.decode.")}
+    with torch.inference_mode():
+        save_golden(target, {"decode": (inputs, {"logits": model(input_ids=inputs["ids"].long()).logits})})
+
+
 def main():
     sys.path[1:1] = [sys.argv[1], sys.argv[1] + "/gguf-py"]
     import gguf
     from conversion import ModelBase, get_model_class
     files = [(source, source, {}) for source in SOURCES]
-    files += [(name, source, more) for source, (name, more) in OF_IMAGES.items()]
+    files += [(name, source, more) for made in (OF_IMAGES, STEEP) for source, (name, more) in made.items()]
     for name, source, more in files:
         if len(sys.argv) > 2 and name not in sys.argv[2:]:
             continue
@@ -128,7 +150,10 @@ def main():
         source = source.removesuffix("_apart")
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        copy_golden(here / source, target)
+        if source in STEEP and more:
+            steep_golden(here / source, target, **more)
+        else:
+            copy_golden(here / source, target)
         settings = ModelBase.load_hparams(here / source, False)
         as_published(settings)
         for key, values in more.items():
@@ -153,6 +178,8 @@ def main():
             if drafts:
                 add_draft(copy / "model.safetensors", settings)
             file = model_class(copy, exact, target / "model.gguf", hparams=settings)
+            if source == "falcon_shared":  # which the converter leaves out, although Falcon 2 has one of its own
+                file.gguf_writer.add_rope_freq_base(settings["rope_parameters"]["rope_theta"])
             if source == "asked_of_qwen3":  # which the converter knows by the name of a folder
                 file.is_rerank = file.is_tied_embeddings = True
                 file.token_true_id, file.token_false_id = 41, 17

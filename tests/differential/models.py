@@ -348,7 +348,7 @@ def more_decoders(decoder, rope):
     yield plain(T.Phi3ForCausalLM, T.Phi3Config, **decoder | dict(num_attention_heads=3, num_key_value_heads=1,
                                                                   rope_parameters=part),
                 sliding_window=5, original_max_position_embeddings=POSITIONS)
-    yield plain(T.OlmoForCausalLM, T.OlmoConfig, **plain_rope, attention_bias=False)
+    yield plain(T.OlmoForCausalLM, T.OlmoConfig, **plain_rope, attention_bias=False, clip_qkv=0.7)
     yield plain(T.Olmo2ForCausalLM, T.Olmo2Config, **decoder, attention_bias=False)
     yield plain(T.Exaone4ForCausalLM, T.Exaone4Config, **decoder, sliding_window=5,
                 layer_types=["sliding_attention", "full_attention"])
@@ -378,7 +378,7 @@ def more_decoders(decoder, rope):
                 layer_norm_epsilon=1e-5, apply_residual_connection_post_layernorm=False, tie_word_embeddings=True)
     yield plain(T.MptForCausalLM, T.MptConfig, vocab_size=VOCABULARY, d_model=24, n_layers=2, n_heads=3,
                 max_seq_len=POSITIONS, layer_norm_epsilon=1e-5, tie_word_embeddings=True,
-                attn_config={"attn_type": "multihead_attention", "alibi": True, "softmax_scale": 0.7})
+                attn_config={"attn_type": "multihead_attention", "alibi": True, "softmax_scale": 0.7, "clip_qkv": 0.5})
     yield plain(T.FalconForCausalLM, T.FalconConfig, vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2,
                 num_attention_heads=3, num_kv_heads=3, ffn_hidden_size=20, max_position_embeddings=POSITIONS, bias=False,
                 layer_norm_epsilon=1e-5, multi_query=True, parallel_attn=True, new_decoder_architecture=False,

@@ -63,20 +63,35 @@ void build_bloom(Draft &draft) {
         {.vocabulary = vocabulary, .table = "transformer.word_embeddings.weight", .tokens = "classifier"});
 }
 
-// Of products of queries and keys, by "attn_config"; 0: the usual one. What transformers ignores there must be as
-// usual.
-double mpt_scale(const Config &config) {
+struct MptAttention {
+    double scale = 0;    // of products of queries and keys; 0: the usual one
+    double clip = 0;     // of queries, keys and values; 0: none
+    double exponent = 8; // of slopes, as alibi_slopes() has it
+};
+
+// "attn_config". What transformers ignores there must be as usual.
+MptAttention mpt_attention(const Config &config) {
     const auto object = config.object("attn_config");
-    if (!object) return 0;
+    if (!object) return {};
     object->expect("alibi", true);
     object->expect("alibi_bias_max", 8.0);
     object->expect("attn_type", "multihead_attention");
     for (const char *key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"}) object->expect(key, false);
-    if (object->has("clip_qkv")) object->expect("clip_qkv", 0.0);
     if (object->is_null("attn_type")) object->fail("attn_type", "expected a text, found null");
-    if (const auto scale = object->find("softmax_scale"); scale && scale->is_integer())
-        scale->fail("expected a number with a decimal point");
-    return object->real("softmax_scale", 0);
+    for (const char *key : {"clip_qkv", "softmax_scale"})
+        if (const auto number = object->find(key); number && number->is_integer())
+            number->fail("expected a number with a decimal point");
+    const bool clips = object->real("clip_qkv", 0) != 0;
+    return {.scale = object->real("softmax_scale", 0), .clip = clips ? clip_of(*object, "clip_qkv") : 0};
+}
+
+// Files for llama.cpp say the slopes.
+MptAttention mpt_attention_of_gguf(const Config &config) {
+    const char *const slopes = "alibi_bias_max", *const clip = "clip_qkv";
+    const bool clips = config.real(clip, 0) != 0;
+    const double exponent = config.real(slopes);
+    if (!(exponent > 0 && exponent <= 1000)) config.fail(slopes, "expected a number above 0, and at most 1000");
+    return {.clip = clips ? clip_of(config, clip) : 0, .exponent = exponent};
 }
 
 void build_mpt(Draft &draft) {
@@ -85,7 +100,7 @@ void build_mpt(Draft &draft) {
     const int64_t head_dim = channels_of_heads(config, "n_heads", width), heads = width / head_dim;
     const int64_t vocabulary = config.positive("vocab_size");
     const double eps = config.real("layer_norm_epsilon");
-    const double scale = mpt_scale(config);
+    const MptAttention attention = draft.gguf ? mpt_attention_of_gguf(config) : mpt_attention(config);
     (void)config.positive("max_seq_len"); // limits texts
 
     const DecoderGraph decoder(draft);
@@ -94,7 +109,7 @@ void build_mpt(Draft &draft) {
         return graph.layer_norm(module, x, {.eps = eps, .biased = false});
     };
     Tensor x = graph.embedding("transformer.wte", decoder.ids(), {.rows = vocabulary, .channels = width});
-    draft.weights.add("transformer.slopes", alibi_slopes(heads));
+    draft.weights.add("transformer.slopes", alibi_slopes(heads, attention.exponent));
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.blocks." + std::to_string(i), self = layer + ".attn";
         split(draft, graph, self + ".Wqkv",
@@ -105,7 +120,8 @@ void build_mpt(Draft &draft) {
                                     .kv_heads = heads,
                                     .head_dim = head_dim,
                                     .out = "out_proj",
-                                    .scale = scale,
+                                    .scale = attention.scale,
+                                    .clip = attention.clip,
                                     .slopes = "transformer.slopes",
                                     .residual = x});
         x = graph.feed_forward(layer + ".ffn", norm(layer + ".norm_2", x),
@@ -133,6 +149,26 @@ constexpr std::array<TensorName, 9> tensors{{
 }};
 constexpr std::array<SettingName, 1> settings{{{"attention.layer_norm_epsilon", "layer_norm_epsilon"}}};
 
+constexpr std::array<TensorName, 8> mpt_tensors{{
+    {"token_embd", "transformer.wte"},
+    {"output_norm", "transformer.norm_f"},
+    {"blk.{i}.attn_norm", "transformer.blocks.{i}.norm_1"},
+    {"blk.{i}.attn_qkv", "transformer.blocks.{i}.attn.Wqkv"},
+    {"blk.{i}.attn_output", "transformer.blocks.{i}.attn.out_proj"},
+    {"blk.{i}.ffn_norm", "transformer.blocks.{i}.norm_2"},
+    {"blk.{i}.ffn_up", "transformer.blocks.{i}.ffn.up_proj"},
+    {"blk.{i}.ffn_down", "transformer.blocks.{i}.ffn.down_proj"},
+}};
+constexpr std::array<SettingName, 7> mpt_settings{{
+    {"attention.clamp_kqv", "clip_qkv"},
+    {"attention.head_count", "n_heads"},
+    {"attention.layer_norm_epsilon", "layer_norm_epsilon"},
+    {"attention.max_alibi_bias", "alibi_bias_max"},
+    {"block_count", "n_layers"},
+    {"context_length", "max_seq_len"},
+    {"embedding_length", "d_model"},
+}};
+
 } // namespace
 
 namespace families {
@@ -140,7 +176,7 @@ namespace families {
 std::span<const Architecture> bloom() {
     static constexpr std::array<Architecture, 2> kinds{{
         {"bloom", build_bloom, {"bloom", tensors, settings}, "transformer"},
-        {"mpt", build_mpt, {}, "transformer"},
+        {"mpt", build_mpt, {"mpt", mpt_tensors, mpt_settings}, "transformer"},
     }};
     return kinds;
 }

@@ -42,12 +42,14 @@ void build_olmo(Draft &draft) {
     const Config &config = draft.config;
     const Sizes sizes(config);
     const bool biased = config.flag("attention_bias");
+    const double eps = draft.gguf ? config.real("layer_norm_eps") : 1e-5, clip = clip_of(config, "clip_qkv");
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, sizes.head_dim), false);
+    // GGUF permutes the rows of queries and keys for interleaved rotary pairs.
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, sizes.head_dim), draft.gguf);
     const auto normed = [&](const std::string &name, const Tensor &x) {
         for (const char *part : {".weight", ".bias"}) graph.require(name + part, {}, false);
-        return graph.layer(name, "layer_norm", {{"x", x}}, {{"eps", 1e-5}});
+        return graph.layer(name, "layer_norm", {{"x", x}}, {{"eps", eps}});
     };
     Tensor x =
         graph.embedding("model.embed_tokens", decoder.ids(), {.rows = sizes.vocabulary, .channels = sizes.width});
@@ -60,6 +62,7 @@ void build_olmo(Draft &draft) {
                                     .biased = biased,
                                     .out_biased = biased,
                                     .rotary = &rotary_layer,
+                                    .clip = clip,
                                     .residual = x});
         x = feed_forward(graph, layer, normed(layer + ".post_attention_layernorm", x), sizes, x);
     }
@@ -168,6 +171,7 @@ constexpr std::array<TensorName, 2> tensors{{
     {"blk.{i}.post_attention_norm", "model.layers.{i}.post_attention_layernorm"},
     {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_feedforward_layernorm"},
 }};
+constexpr std::array<SettingName, 1> olmo_settings{{{"attention.clamp_kqv", "clip_qkv"}}};
 
 } // namespace
 
@@ -179,7 +183,7 @@ std::span<const Architecture> olmo() {
          [](Draft &draft) { build_normed_after(draft, Kind::exaone); },
          {.architecture = "exaone4", .tensors = tensors, .divided_frequencies = true},
          "model"},
-        {"olmo", build_olmo, {}, "model"},
+        {"olmo", build_olmo, {.architecture = "olmo", .settings = olmo_settings}, "model"},
         {"olmo2", [](Draft &draft) { build_normed_after(draft, Kind::olmo2); }, {"olmo2", tensors}, "model"},
         {"olmo3",
          [](Draft &draft) { build_normed_after(draft, Kind::olmo3); },
