@@ -315,13 +315,13 @@ std::span<const ProjectorKind> projector_kinds() {
          complete_qwen2_5},
         {"qwen2vl_merger", "qwen2_vl", "qwen2vl", "gelu", "visual.", qwen_tower, qwen2_tensors, qwen2_settings,
          complete_qwen2},
-        {"qwen3vl_merger", "qwen3_vl", "qwen3vl", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
-         complete_qwen3},
-        {"qwen3vl_merger", "qwen3_vl_moe", "qwen3vlmoe", tanh_gelu, "visual.", qwen_tower, qwen3_tensors,
         {"qwen3vl_merger", "qwen3_5", "qwen35", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
          complete_qwen3},
         {"qwen3vl_merger", "qwen3_5_moe", "qwen35moe", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
          complete_qwen3},
+        {"qwen3vl_merger", "qwen3_vl", "qwen3vl", tanh_gelu, "visual.", qwen_tower, qwen3_tensors, qwen3_settings,
+         complete_qwen3},
+        {"qwen3vl_merger", "qwen3_vl_moe", "qwen3vlmoe", tanh_gelu, "visual.", qwen_tower, qwen3_tensors,
          qwen3_settings, complete_qwen3},
     }};
     return kinds;
