@@ -36,18 +36,18 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
-               "ernie4_5", "esm", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma4", "gemma4_text",
-               "glm", "glm4", "glm4_moe", "glm4_moe_lite", "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite",
-               "granitemoe", "granitemoehybrid", "gte", "hubert", "idefics3", "idefics3_vision", "internvl",
-               "internvl_vision", "lfm2", "lfm2_moe", "llama", "llava", "m2m_100", "mamba2", "marian", "mbart", "ministral3",
-               "mistral", "mistral3", "mixtral", "modernbert", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo",
-               "olmo2", "olmo3", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3", "pixtral", "qwen2", "qwen2_5_vl",
-               "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision", "qwen3",
-               "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_moe_vision", "qwen3_5_text", "qwen3_5_vision",
-               "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_vl_moe_vision",
-               "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip", "siglip_text_model", "siglip_vision_model",
-               "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "wavlm", "whisper",
-               "xlm-roberta"]
+               "ernie4_5", "ernie4_5_moe", "esm", "exaone4", "falcon", "falcon_h1", "gemma", "gemma2", "gemma3",
+               "gemma3_text", "gemma4", "gemma4_text", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "gpt2", "gpt_neo",
+               "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte", "hubert", "idefics3",
+               "idefics3_vision", "internvl", "internvl_vision", "lfm2", "lfm2_moe", "llama", "llava", "m2m_100", "mamba2",
+               "marian", "mbart", "ministral3", "mistral", "mistral3", "mixtral", "modernbert", "mpnet", "mpt", "mt5",
+               "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmo3", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3",
+               "pixtral", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl",
+               "qwen2_vl_text", "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text",
+               "qwen3_5_moe_vision", "qwen3_5_text", "qwen3_5_vision", "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_moe",
+               "qwen3_vl_moe_text", "qwen3_vl_moe_vision", "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip",
+               "siglip_text_model", "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2",
+               "t5", "vit", "wav2vec2", "wavlm", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
@@ -285,7 +285,7 @@ def watched(config_class):
         (tiny["text_config"] if "text_config" in tiny else tiny)["rope_parameters"] = AXES
     if "kv_lora_rank" in names:  # heads that are made from one row share nothing
         tiny = {key: value for key, value in tiny.items() if key not in ("head_dim", "num_key_value_heads")}
-    if "mamba_n_heads" in names:  # by default, no layer has attention
+    if {"mamba_n_heads", "layer_types"} <= names:  # by default, no layer has attention
         tiny["layer_types"] = ["linear_attention", "full_attention"]
     if "num_dense_layers" in names:  # there is no default
         tiny["layer_types"] = ["conv", "full_attention"]

@@ -3,7 +3,9 @@
 #include "architectures/made_modules.hpp"
 #include "architectures/weight_parts.hpp"
 
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace lamina::architectures {
 
@@ -54,17 +56,44 @@ GraphWriter::Tensor ScanLayer::operator()(const std::string &module, const Graph
     if (scan_.max_step != 0) params["max_step"] = scan_.max_step;
     const GraphWriter::Tensor read = graph_.layer(module + ".scan", "selective_scan",
                                                   {{"x", convolved},
-                                                   {"step", projected(of_step, scan_.heads)},
+                                                   {"step", steps(of_step, x)},
                                                    {"position", decoder_.position()},
                                                    {"lengths", decoder_.target_lengths()}},
                                                   params, weights(module));
-    const GraphWriter::Tensor gated =
-        graph_.layer(module + ".gated", "activation", {{"x", z}, {"times", read}}, {{"activation", "silu"}});
-    graph_.set_channels(gated, values_);
-    const GraphWriter::Tensor normed =
-        graph_.rms_norm(norm_of(module), gated, {.eps = scan_.eps, .groups = scan_.groups, .own_weights = true});
-    return graph_.linear(module + ".out_proj", normed,
-                         {.outputs = graph_.channels(residual), .residual = residual, .biased = scan_.biased});
+    return graph_.linear(module + ".out_proj", gated(module, z, read),
+                         {.outputs = graph_.channels(residual), .residual = residual, .biased = scan_.result_biased});
+}
+
+// They are few, so that their rows can be copied.
+GraphWriter::Tensor ScanLayer::steps(const std::string &module, const GraphWriter::Tensor &x) const {
+    std::string name = module;
+    if (scan_.factor.step != 1) {
+        name += ".scaled";
+        for (const char *port : {".weight", ".bias"}) {
+            if (port == std::string_view(".bias") && !scan_.biased) continue;
+            draft_.weights.add(name + port, scaled(draft_.weights.at(module + port), scan_.factor.step));
+            draft_.unused.insert(module + port);
+        }
+    }
+    return graph_.linear(name, x, {.outputs = scan_.heads, .biased = scan_.biased});
+}
+
+GraphWriter::Tensor ScanLayer::gated(const std::string &module, const GraphWriter::Tensor &z,
+                                     const GraphWriter::Tensor &read) const {
+    const bool normed_last = scan_.norm == ScanNorm::after_gate;
+    const double of_gate = scan_.factor.gate, factor = of_gate * (normed_last ? 1 : scan_.factor.result);
+    const auto normed = [&](const GraphWriter::Tensor &values) {
+        return graph_.rms_norm(norm_of(module), values,
+                               {.eps = scan_.eps, .groups = scan_.groups, .own_weights = true});
+    };
+    Json params{{"activation", "silu"}};
+    if (of_gate != 1) params["scale"] = 1 / of_gate;
+    if (factor != 1) params["factor"] = factor;
+    graph_.set_channels(read, values_);
+    const GraphWriter::Tensor times = scan_.norm == ScanNorm::before_gate ? normed(read) : read;
+    const GraphWriter::Tensor out = graph_.layer(module + ".gated", "activation", {{"x", z}, {"times", times}}, params);
+    graph_.set_channels(out, values_);
+    return normed_last ? normed(out) : out;
 }
 
 GraphWriter::Tensor ScanLayer::convolution(const std::string &module, const GraphWriter::Tensor &x) const {
@@ -72,7 +101,14 @@ GraphWriter::Tensor ScanLayer::convolution(const std::string &module, const Grap
     const int64_t channels = graph_.channels(x);
     graph_.require(stored + ".weight", draft_.gguf ? Shape{channels, scan_.width} : Shape{channels, 1, scan_.width});
     graph_.require(stored + ".bias", {channels}, scan_.convolution_biased);
-    draft_.weights.add(name + ".weight", draft_.weights.at(stored + ".weight").shaped({channels, scan_.width}));
+    model::Weight weight = draft_.weights.at(stored + ".weight").shaped({channels, scan_.width});
+    if (const ScanFactors &of = scan_.factor; of.values != 1 || of.keys != 1 || of.queries != 1) {
+        std::vector<float> factors(static_cast<size_t>(values_), static_cast<float>(of.values));
+        factors.resize(static_cast<size_t>(values_ + keys_), static_cast<float>(of.keys));
+        factors.resize(static_cast<size_t>(channels), static_cast<float>(of.queries));
+        weight = rows_scaled(weight, model::Weight::of(Tensor::of({channels}, factors)));
+    }
+    draft_.weights.add(name + ".weight", std::move(weight));
     draft_.unused.insert(stored + ".weight");
     Json weights;
     if (scan_.convolution_biased) weights["bias"] = stored + ".bias";
@@ -84,9 +120,11 @@ GraphWriter::Tensor ScanLayer::convolution(const std::string &module, const Grap
 // A GGUF file has a row for each group of the norm.
 std::string ScanLayer::norm_of(const std::string &module) const {
     const std::string stored = module + ".norm", name = module + ".gated_norm";
-    if (!draft_.gguf) return stored;
-    graph_.require(stored + ".weight", {scan_.groups, values_ / scan_.groups});
-    draft_.weights.add(name + ".weight", draft_.weights.at(stored + ".weight").shaped({values_}));
+    const double factor = scan_.norm == ScanNorm::after_gate ? scan_.factor.result : 1;
+    if (!draft_.gguf && factor == 1) return stored;
+    graph_.require(stored + ".weight", draft_.gguf ? Shape{scan_.groups, values_ / scan_.groups} : Shape{values_});
+    const model::Weight weight = draft_.weights.at(stored + ".weight").shaped({values_});
+    draft_.weights.add(name + ".weight", factor == 1 ? weight : scaled(weight, factor));
     draft_.unused.insert(stored + ".weight");
     return name;
 }

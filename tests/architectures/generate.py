@@ -85,7 +85,8 @@ def load(name, settings, config):
             (folder / "generation_config.json").write_text(json.dumps(settings))
         kind = transformers.AutoModelForSpeechSeq2Seq if name in transcribers else \
             transformers.AutoModelForSeq2SeqLM if "encode" in graphs_of(here / "models" / name) else transformers.AutoModelForCausalLM
-        return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+        eager = dict(attn_implementation="eager", experts_implementation="eager")  # the others do not take odd sizes
+        return kind.from_pretrained(folder, dtype=torch.float32, **eager).eval()
 
 
 plain_models = {}

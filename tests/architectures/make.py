@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from make_decoders import decoders, for_gguf, mixtures, seeing_decoders
 from make_encoders import encoders
 from make_gemma4 import gemma4_decoders
-from make_hybrids import gpt_oss, lfm2, recurrent_decoders, scanning_decoders
+from make_hybrids import falcon_h1_decoders, gpt_oss, lfm2, recurrent_decoders, scanning_decoders
 from make_jina import jina_encoders
 from make_latent import latent_decoders
 from make_proteins import proteins
@@ -91,6 +91,7 @@ if __name__ == "__main__":
     seeing_decoders()
     recurrent_decoders()
     scanning_decoders()
+    falcon_h1_decoders()
     gpt_oss()
     lfm2()
     latent_decoders()

@@ -174,6 +174,13 @@ def mixtures():
     decoder("olmoe", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(num_experts=6, num_experts_per_tok=3)))
     decoder("olmoe_normalized", T.OlmoeForCausalLM, T.OlmoeConfig(**llama_like(
         num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, attention_bias=True, tie_word_embeddings=False)))
+    ernie = lambda **more: T.Ernie4_5_MoeConfig(**llama_like(
+        num_hidden_layers=4, moe_num_experts=6, moe_k=2, moe_intermediate_size=11) | more)
+    decoder("ernie4_5_moe", T.Ernie4_5_MoeForCausalLM, ernie(
+        head_dim=8, use_bias=True, moe_layer_end_index=2, moe_num_shared_experts=1, hidden_act="gelu"))
+    decoder("ernie4_5_moe_unshared", T.Ernie4_5_MoeForCausalLM, ernie(
+        moe_layer_start_index=0, moe_layer_end_index=3, moe_num_shared_experts=0, moe_k=3, tie_word_embeddings=False))
+    decoder("ernie4_5_moe_plain", T.Ernie4_5_MoeForCausalLM, ernie(moe_layer_start_index=2, moe_layer_interval=2))
     decoder("granitemoe", T.GraniteMoeForCausalLM, T.GraniteMoeConfig(**llama_like(
         num_local_experts=4, num_experts_per_tok=2, embedding_multiplier=3.0, residual_multiplier=0.4,
         attention_multiplier=0.3, logits_scaling=2.5)))

@@ -132,6 +132,30 @@ def nemotron(config):
     return model
 
 
+def falcon_h1(name, **more):
+    T = transformers
+    sizes = dict(num_hidden_layers=2, mamba_d_ssm=48, mamba_n_heads=6, mamba_n_groups=2, mamba_d_state=10, mamba_chunk_size=8,
+                 rope_parameters=rope("default"))
+    decoder(name, T.FalconH1ForCausalLM, T.FalconH1Config(**llama_like(**sizes | more)), recurrent=True,
+            dtype=torch.float32 if name.endswith("plain") else torch.float16)
+
+
+def falcon_h1_decoders():
+    """With a state and attention in every layer."""
+    factors = dict(
+        embedding_multiplier=3.0, lm_head_multiplier=0.4, attention_in_multiplier=0.8, attention_out_multiplier=1.3,
+        key_multiplier=0.6, ssm_in_multiplier=1.25, ssm_out_multiplier=0.7, mlp_multipliers=[0.9, 0.6],
+        ssm_multipliers=[0.9, 0.75, 1.35, 0.5, 1.2])
+    falcon_h1("falcon_h1", **factors, head_dim=8, tie_word_embeddings=True)
+    falcon_h1("falcon_h1_normed", **factors, mamba_rms_norm=True, mamba_conv_bias=False, time_step_limit=(0.25, 1.0),
+              hidden_act="gelu")
+    falcon_h1("falcon_h1_gated", **factors, mamba_rms_norm=True, mamba_norm_before_gate=False, mamba_d_conv=3)
+    falcon_h1("falcon_h1_biased", mamba_d_ssm=None, mamba_expand=1, mamba_d_head=6, attention_bias=True, mlp_bias=True,
+              mamba_proj_bias=True, projectors_bias=True, key_multiplier=0.7, ssm_multipliers=[0.8, 0.75, 1.3, 0.5, 1.2])
+    falcon_h1("falcon_h1_plain", **factors, head_dim=8)
+    falcon_h1("falcon_h1_normed_plain", **factors, head_dim=8, mamba_rms_norm=True, mamba_norm_before_gate=False)
+
+
 def scanning_decoders():
     """Most or all of their layers have a state, as in Mamba-2."""
     T = transformers

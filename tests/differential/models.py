@@ -156,7 +156,7 @@ def plain(model_class, config, **sizes):
     out = config(**sizes).to_diff_dict() | sizes  # every setting that this model states
     out |= {"architectures": [model_class.__name__], "model_type": config.model_type}
     fused = config.model_type.startswith(("gpt_oss", "qwen3_5_moe"))  # files have experts as transformers keeps them
-    kind = Mixture if "num_experts_per_tok" in sizes and not fused else Base
+    kind = Mixture if {"num_experts_per_tok", "moe_k"} & set(sizes) and not fused else Base
     if config.model_type in Seeing.preprocessors:
         kind = Seeing
     rename = {"vit": published_vit, "deit": published_vit, "dinov2": published_dinov2}.get(config.model_type)
@@ -208,6 +208,8 @@ class Mixture(Base):
     def published(self, name):
         if self.family == "nemotron_h":
             return name.replace("model.", "backbone.", 1)
+        if self.family == "ernie4_5_moe":
+            return name.replace(".mlp.gate.moe_statics.", ".mlp.moe_statics.")
         return name.replace(".mlp.", ".block_sparse_moe.") if self.family == "mixtral" else name
 
 
@@ -336,6 +338,8 @@ def more_decoders(decoder, rope):
     yield plain(T.GraniteMoeForCausalLM, T.GraniteMoeConfig, **moe, num_local_experts=4, attention_bias=False,
                 embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3, logits_scaling=2.5)
     yield plain(T.OlmoeForCausalLM, T.OlmoeConfig, **moe, num_experts=4, norm_topk_prob=False, attention_bias=False)
+    yield plain(T.Ernie4_5_MoeForCausalLM, T.Ernie4_5_MoeConfig, **decoder, head_dim=8, use_bias=False, moe_num_experts=4,
+                moe_k=2, moe_intermediate_size=12, moe_num_shared_experts=2, moe_layer_start_index=1, moe_layer_interval=1)
     moe |= dict(num_experts=4, moe_intermediate_size=12, decoder_sparse_step=1, mlp_only_layers=[], norm_topk_prob=True)
     yield plain(T.Qwen2MoeForCausalLM, T.Qwen2MoeConfig, **moe, shared_expert_intermediate_size=16, qkv_bias=True,
                 use_sliding_window=True, sliding_window=5, max_window_layers=1)
@@ -443,6 +447,13 @@ def scanning_decoders(decoder, rope):
                 layer_types=["linear_attention", "full_attention"], position_embedding_type="rope", mamba_n_heads=6,
                 mamba_n_groups=2, mamba_d_state=10, mamba_d_head=8, mamba_d_conv=4, mamba_expand=2, mamba_conv_bias=True,
                 mamba_proj_bias=False, time_step_limit=[0.25, 1.5])
+    yield plain(T.FalconH1ForCausalLM, T.FalconH1Config, **decoder, attention_bias=False, mlp_bias=False,
+                projectors_bias=False, mamba_proj_bias=False, mamba_conv_bias=True, mamba_rms_norm=True,
+                mamba_norm_before_gate=True, mamba_d_ssm=48, mamba_n_heads=6, mamba_d_head=8, mamba_n_groups=2,
+                mamba_d_state=10, mamba_d_conv=4, time_step_limit=[0.25, 1.5], embedding_multiplier=3.0,
+                lm_head_multiplier=0.4, attention_in_multiplier=0.8, attention_out_multiplier=1.3, key_multiplier=0.6,
+                ssm_in_multiplier=1.25, ssm_out_multiplier=0.7, mlp_multipliers=[0.9, 0.6],
+                ssm_multipliers=[0.9, 0.75, 1.35, 0.5, 1.2])
     attention = {k: v for k, v in decoder.items() if k in ("hidden_size", "num_attention_heads", "num_key_value_heads",
                                                            "intermediate_size")}
     yield plain(T.NemotronHForCausalLM, T.NemotronHConfig, **common, **attention, head_dim=8, mamba_num_heads=6,

@@ -3,7 +3,7 @@
 import torch
 import transformers
 
-from models import POSITIONS, VOCABULARY, Base, Seeing
+from models import POSITIONS, VOCABULARY, Base, Mixture, Seeing
 
 BERT = dict(hidden_size=24, intermediate_size=20, max_position_embeddings=POSITIONS, num_attention_heads=4,
             num_hidden_layers=2, vocab_size=VOCABULARY)
@@ -151,6 +151,26 @@ def decoders():
         extra={"lm_head.weight": ("like", "model.embed_tokens.weight")})
     yield "Qwen3-8B", qwen3, {}
     yield "Qwen3-Embedding-0.6B", qwen3 | dict(tie_word_embeddings=True), dict(rename=without("model."))
+
+    ernie = {k: v for k, v in llama.items() if k not in ("pretraining_tp", "rope_scaling")} | dict(
+        architectures=["Ernie4_5_MoeForCausalLM"], model_type="ernie4_5_moe", moe_capacity=[64, 64, 64], moe_gate="topk",
+        moe_intermediate_size=12, moe_k=2, moe_layer_end_index=1, moe_layer_interval=1, moe_layer_start_index=1,
+        moe_num_experts=4, moe_num_shared_experts=2, moe_use_aux_free=True, num_nextn_predict_layers=1, pad_token_id=0,
+        rope_theta=500000.0, tie_word_embeddings=True, transformers_version="4.54.0.dev0", use_bias=False)
+    ahead = {f"model.mtp_{name}.0.weight": shape for name, shape in (
+        ("emb_norm", [24]), ("hidden_norm", [24]), ("linear_proj", [24, 48]), ("block.self_attn.q_proj", [24, 24]))}
+    yield "ERNIE-4.5-21B-A3B-PT", ernie, dict(extra=ahead)
+    yield "Falcon-H1-0.5B-Instruct", {k: v for k, v in llama.items() if k != "pretraining_tp"} | dict(
+        architectures=["FalconH1ForCausalLM"], attention_bias=False, attention_dropout=0.0, attention_in_multiplier=1.0,
+        attention_out_multiplier=0.9375, attn_layer_indices=None, embedding_multiplier=5.656854249492381, eos_token_id=11,
+        head_dim=8, key_multiplier=0.390625, lm_head_multiplier=0.0195312, mamba_conv_bias=True,
+        mamba_d_conv=4, mamba_d_head=8, mamba_d_ssm=48, mamba_d_state=10, mamba_expand=2, mamba_n_groups=1,
+        mamba_n_heads=6, mamba_norm_before_gate=False, mamba_proj_bias=False, mamba_rms_norm=False, mamba_use_mlp=True,
+        mlp_bias=False, mlp_expansion_factor=8, mlp_multipliers=[0.8838834764831844, 0.5859375], model_type="falcon_h1",
+        num_logits_to_keep=1, pad_token_id=0, projectors_bias=False, rope_theta=100000000000.0, ssm_in_multiplier=1.25,
+        ssm_multipliers=[0.3535533905932738, 0.25, 0.3535533905932738, 0.5, 0.3535533905932738],
+        ssm_out_multiplier=0.23570226039551587, time_step_floor=0.0001, time_step_max=0.1, time_step_min=0.001,
+        transformers_version="4.52.0.dev0"), {}
 
     gemma2 = {k: v for k, v in llama.items() if k not in ("pretraining_tp", "rope_scaling", "tie_word_embeddings")} | dict(
         architectures=["Gemma2ForCausalLM"], attention_bias=False, attention_dropout=0.0, attn_logit_softcapping=50.0,
@@ -409,4 +429,5 @@ def recognizers():
 def popular_models():
     for generate in (encoders, decoders, encoder_decoders, recognizers, talking_about_images):
         for name, config, files in generate():
-            yield (Seeing if config["model_type"] in Seeing.preprocessors else Base)(name, config, **files)
+            kind = Seeing if config["model_type"] in Seeing.preprocessors else Mixture if "moe_k" in config else Base
+            yield kind(name, config, **files)
