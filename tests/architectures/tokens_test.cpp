@@ -1,5 +1,6 @@
 // The tokens that generation starts with, ends at and never returns, as given in published files.
 #include "catch.hpp"
+#include "changed_gguf.hpp"
 #include "with_tokenizer.hpp"
 
 #include "architectures/gguf_ends.hpp"
@@ -52,6 +53,20 @@ TEST_CASE("output tokens: generation_config.json takes precedence over config.js
     CHECK(of_config.end == Ids{1});
     CHECK(tokens("llama", {}).end == Ids{2});
     CHECK(tokens("llama", {}).start.empty()); // it begins with the prompt
+}
+
+TEST_CASE("output tokens: GGUF files say which are suppressed") {
+    const fs::path file = token_models / "gguf_qwen2" / "model.gguf";
+    CHECK(architectures::open(file)->tokens.suppress.empty());
+    std::string bytes = test::bytes_of(file);
+    constexpr uint32_t i32 = 5, list = 9;
+    test::add_key(bytes, "tokenizer.ggml.suppress_tokens", list,
+                  test::number_in_gguf(i32) + test::number_in_gguf(uint64_t{2}) + test::number_in_gguf(int32_t{46}) +
+                      test::number_in_gguf(int32_t{5}));
+    const TemporaryFolder folder;
+    const fs::path changed = folder.path() / "model.gguf";
+    std::ofstream(changed, std::ios::binary) << bytes;
+    CHECK(architectures::open(changed)->tokens.suppress == Ids{46, 5});
 }
 
 TEST_CASE("output tokens: bad_words_ids are suppressed") {

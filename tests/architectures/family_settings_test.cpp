@@ -1,0 +1,111 @@
+// Settings of single families, in folders and GGUF files, that do not fit or are not supported are named.
+#include "catch.hpp"
+#include "changed_gguf.hpp"
+
+using namespace lamina;
+using matchers::contains;
+using test::runtime;
+using File = test::ChangedGguf;
+
+namespace family_settings {
+namespace {
+
+// Why a folder of models/ is refused with this setting.
+std::string refusal(const std::string &name, const char *key, const nlohmann::json &value) {
+    const TemporaryFolder folder;
+    const std::filesystem::path known = test::architectures / "models" / name;
+    nlohmann::json config = test::json_of(known / "config.json");
+    config[key] = value;
+    folder.write("config.json", config.dump());
+    std::filesystem::copy(known / "model.safetensors", folder.path());
+    return message_of([&] { (void)runtime().load(folder.path()); });
+}
+
+} // namespace
+
+TEST_CASE("OLMo and MPT: limits of queries, keys and values, and slopes") {
+    CHECK(refusal("olmo_clipped", "clip_qkv", nullptr).empty());
+    CHECK_THAT(refusal("olmo_clipped", "clip_qkv", -1.0), contains("/clip_qkv") && contains("0.001 to 1000000"));
+    const auto attention = [](const char *key, const nlohmann::json &value) {
+        return refusal("mpt_clipped", "attn_config", {{key, value}});
+    };
+    CHECK(attention("clip_qkv", 0.0).empty()); // none
+    CHECK_THAT(attention("clip_qkv", 6), contains("/attn_config/clip_qkv") && contains("decimal point"));
+    CHECK_THAT(attention("clip_qkv", -1.0), contains("/attn_config/clip_qkv") && contains("0.001 to 1000000"));
+    CHECK_THAT(attention("alibi_bias_max", 16), contains("/attn_config/alibi_bias_max") && contains("expected 8"));
+}
+
+TEST_CASE("ERNIE 4.5 with experts: which layers have them, and how their weights are divided") {
+    CHECK_THAT(refusal("ernie4_5_moe", "moe_norm_min", 0.5), contains("/moe_norm_min") && contains("1e-12"));
+    CHECK_THAT(refusal("ernie4_5_moe", "moe_layer_interval", 0), contains("/moe_layer_interval"));
+    CHECK_THAT(refusal("ernie4_5_moe", "moe_layer_end_index", 1), contains("'model.layers.2.mlp.up_proj.weight'"));
+    CHECK_THAT(refusal("ernie4_5_moe", "moe_k", 7), contains("/moe_k") && contains("at most the 6 experts"));
+    CHECK_THAT(refusal("ernie4_5_moe", "moe_num_shared_experts", 2147483647), contains("/moe_num_shared_experts"));
+}
+
+TEST_CASE("Falcon-H1: factors beside biases, and sizes") {
+    CHECK_THAT(refusal("falcon_h1_biased", "ssm_out_multiplier", 0.5),
+               contains("/projectors_bias") && contains("ssm_out_multiplier"));
+    CHECK_THAT(refusal("falcon_h1_biased", "ssm_in_multiplier", 0.5),
+               contains("/mamba_proj_bias") && contains("ssm_in_multiplier"));
+    CHECK_THAT(refusal("falcon_h1_biased", "mlp_multipliers", {1.0, 0.5}),
+               contains("/mlp_bias") && contains("mlp_multipliers"));
+    CHECK_THAT(refusal("falcon_h1_biased", "attention_out_multiplier", 0.5),
+               contains("/attention_bias") && contains("attention_out_multiplier"));
+    CHECK(refusal("falcon_h1_biased", "mlp_multipliers", {0.5, 1.0}).empty());
+    CHECK_THAT(refusal("falcon_h1", "mlp_multipliers", {0.5}), contains("/mlp_multipliers") && contains("2 numbers"));
+    CHECK_THAT(refusal("falcon_h1", "ssm_multipliers", {1.0, 1.0, 1.0, 1.0, -1.0}), contains("/ssm_multipliers"));
+    CHECK_THAT(refusal("falcon_h1", "key_multiplier", -1.0), contains("/key_multiplier"));
+    CHECK_THAT(refusal("falcon_h1", "mamba_d_head", 9), contains("/mamba_n_heads") && contains("48 channels"));
+    CHECK_THAT(refusal("falcon_h1", "layer_types", {"hybrid", "hybrid"}), contains("leave it out"));
+}
+
+TEST_CASE("Falcon in GGUF: the order of queries, keys and values is the one that llama.cpp takes") {
+    const File file("gguf_falcon_plain");
+    constexpr size_t length = sizeof(uint64_t); // before the characters
+    CHECK(file.with("falcon.tensor_data_layout", 'j', length).empty());
+    CHECK_THAT(file.with("falcon.tensor_data_layout", 'J', length),
+               contains("'falcon.tensor_data_layout'") && contains("expected 'jploski'"));
+    CHECK_THAT(file.with("falcon.attention.head_count_kv", uint32_t{4}), contains("'falcon.attention.head_count_kv'"));
+    CHECK_THAT(File("gguf_falcon_shared").without("falcon.rope.freq_base"), contains("'falcon.rope.freq_base'"));
+    CHECK_THAT(file.with("falcon.feed_forward_length", uint32_t{44}), contains("'blk.0.ffn_up.weight'"));
+}
+
+TEST_CASE("MPT in GGUF: slopes and limits of queries, keys and values") {
+    const File file("gguf_mpt_clipped");
+    CHECK_THAT(file.with("mpt.attention.max_alibi_bias", 0.0F),
+               contains("'mpt.attention.max_alibi_bias'") && contains("above 0"));
+    CHECK_THAT(file.without("mpt.attention.max_alibi_bias"), contains("mpt.attention.max_alibi_bias"));
+    CHECK(file.with("mpt.attention.clamp_kqv", 0.0F).empty()); // none
+    CHECK_THAT(file.with("mpt.attention.clamp_kqv", -1.0F),
+               contains("'mpt.attention.clamp_kqv'") && contains("from 0.001 to 1000000"));
+    CHECK_THAT(File("gguf_olmo_clipped").with("olmo.attention.clamp_kqv", -1.0F),
+               contains("'olmo.attention.clamp_kqv'") && contains("from 0.001 to 1000000"));
+}
+
+TEST_CASE("ERNIE 4.5 in GGUF: which layers have experts") {
+    const File file("gguf_ernie4_5_moe_plain");
+    const std::string step = "ernie4_5-moe.interleave_moe_layer_step";
+    CHECK_THAT(file.with(step, uint32_t{0}), contains("'" + step + "'"));
+    CHECK_THAT(file.with(step, uint32_t{1}), contains("'blk.2.exp_probs_b.bias'"));
+    CHECK_THAT(file.with("ernie4_5-moe.leading_dense_block_count", uint32_t{4}), contains("'blk.3.ffn_up.weight'"));
+    CHECK_THAT(file.with("ernie4_5-moe.expert_shared_feed_forward_length", uint32_t{21}),
+               contains("'blk.3.ffn_up_shexp.weight'"));
+}
+
+TEST_CASE("A projector of Pixtral may state the base of positions that its tower has, and no other") {
+    const TemporaryFolder folder;
+    const std::filesystem::path pair = test::architectures / "models" / "gguf_mistral3_sees",
+                                projector = folder.path() / "mmproj.gguf";
+    const auto refusal = [&](float base) {
+        std::string bytes = test::bytes_of(pair / "mmproj.gguf");
+        constexpr uint32_t f32 = 6;
+        test::add_key(bytes, "clip.rope.freq_base", f32, test::number_in_gguf(base));
+        std::ofstream(projector, std::ios::binary) << bytes;
+        return message_of([&] { (void)runtime().load(pair / "model.gguf", {.adapters = {}, .mmproj = projector}); });
+    };
+    CHECK(refusal(10000).empty());
+    CHECK_THAT(refusal(500), contains("'clip.rope.freq_base'") && contains("expected 10000"));
+}
+
+} // namespace family_settings
