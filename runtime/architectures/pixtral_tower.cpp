@@ -1,5 +1,6 @@
 #include "architectures/pixtral_tower.hpp"
 
+#include "architectures/any_size.hpp"
 #include "architectures/axial_rotary.hpp"
 #include "architectures/vision_tower.hpp"
 #include "base/utf8.hpp"
@@ -93,16 +94,7 @@ void PixtralTower::read_input() const {
                                                      ", which follows rows of an image's tokens");
             place[key] = *id;
         }
-    draft_.images = ImageInput{.patch = patch_,
-                               .merge = merge_,
-                               .steps = std::move(preparation.steps),
-                               .output = "tokens",
-                               .place = std::move(place),
-                               .any_size = {{"coordinates", coordinates}, {"lengths", lengths}}};
-    const int64_t values = 3 * patch_ * patch_;
-    graph_.input("patches", DType::f32, "B N " + std::to_string(values), values);
-    graph_.input(coordinates, DType::i32, "B N 2");
-    graph_.input(lengths, DType::i32, "B");
+    add_any_size_inputs(draft_, patch_, merge_, std::move(preparation.steps), std::move(place));
 }
 
 // A convolution whose steps are as wide as it is.
@@ -131,7 +123,7 @@ GraphWriter::Tensor PixtralTower::layer(int64_t number, const GraphWriter::Tenso
                               k = rotary(graph_, module + ".k_rotary", product(".k_proj"), heads_, ""),
                               attended =
                                   graph_.attention(module + ".heads", q, k, product(".v_proj"),
-                                                   {.heads = heads_, .kv_heads = heads_, .key_lengths = lengths}),
+                                                   {.heads = heads_, .kv_heads = heads_, .key_lengths = patch_lengths}),
                               added = graph_.linear(module + ".o_proj", attended,
                                                     {.outputs = width_, .residual = x, .biased = false});
     return graph_.feed_forward(name + ".feed_forward", graph_.rms_norm(name + ".ffn_norm", added, {.eps = eps}),
@@ -158,17 +150,12 @@ std::vector<GraphWriter::Tensor> PixtralTower::states(const std::vector<int64_t>
     // GGUF files have rotary pairs side by side.
     const RotaryLayer rotary(draft_, std::string(prefix) + "rotary.frequencies",
                              axial_rotary(config_, width_ / heads_, true), draft_.gguf);
-    const int64_t layers = config_.layers("num_hidden_layers"), count = layers + 1;
+    const int64_t layers = config_.layers("num_hidden_layers");
     if (layers == 0) config_.fail("num_hidden_layers", "expected at least 1"); // transformers keeps no state then
-    std::vector<GraphWriter::Tensor> all{embedded()}, out;
-    for (const int64_t number : wanted) {
-        const int64_t at = number < 0 ? count + number : number;
-        if (at < 0 || at >= count)
-            whole_.fail(key, "expected " + std::to_string(-count) + " to " + std::to_string(count - 1) + ", found " +
-                                 std::to_string(number));
-        while (std::cmp_less_equal(all.size(), at)) all.push_back(layer(std::ssize(all) - 1, all.back(), rotary));
-        out.push_back(all[static_cast<size_t>(at)]);
-    }
+    std::vector<GraphWriter::Tensor> all{embedded()};
+    std::vector<GraphWriter::Tensor> out =
+        wanted_states(whole_, key, wanted, layers, all,
+                      [&](int64_t number, const GraphWriter::Tensor &x) { return layer(number, x, rotary); });
     for (int64_t i = std::ssize(all) - 1; i < layers; ++i) require_layer(i); // in the file, as transformers has them
     return out;
 }

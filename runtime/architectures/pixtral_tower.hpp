@@ -31,8 +31,7 @@ class PixtralTower {
 
   private:
     static constexpr const char *part_key = "vision_config", *model_type = "pixtral", *prefix = "vision_tower.";
-    static constexpr const char *coordinates = "coordinates", *lengths = "lengths"; // inputs beside patches
-    static constexpr double eps = 1e-5;                                             // of norms
+    static constexpr double eps = 1e-5; // of norms
 
     Draft &draft_;
     Config whole_, config_;

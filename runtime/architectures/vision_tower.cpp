@@ -55,17 +55,11 @@ GraphWriter::Tensor VisionTower::embedded() const {
 }
 
 std::vector<GraphWriter::Tensor> VisionTower::states(const std::vector<int64_t> &wanted, const char *key) const {
-    const int64_t count = layers_.count() + 1;
-    std::vector<GraphWriter::Tensor> all{embedded()}, out;
-    for (const int64_t number : wanted) {
-        const int64_t at = number < 0 ? count + number : number;
-        if (at < 0 || at >= count)
-            whole_.fail(key, "expected " + std::to_string(-count) + " to " + std::to_string(count - 1) + ", found " +
-                                 std::to_string(number));
-        while (std::cmp_less_equal(all.size(), at))
-            all.push_back(layers_.layer(static_cast<int64_t>(all.size()) - 1, all.back(), false, ""));
-        out.push_back(all[static_cast<size_t>(at)]);
-    }
+    std::vector<GraphWriter::Tensor> all{embedded()};
+    std::vector<GraphWriter::Tensor> out =
+        wanted_states(whole_, key, wanted, layers_.count(), all, [&](int64_t number, const GraphWriter::Tensor &x) {
+            return layers_.layer(number, x, false, "");
+        });
     if (!whole_file_) return out;
     // What comes later is in the file, too, as transformers has it.
     for (auto i = static_cast<int64_t>(all.size()) - 1; i < layers_.count(); ++i) layers_.require_layer(i);
@@ -75,6 +69,23 @@ std::vector<GraphWriter::Tensor> VisionTower::states(const std::vector<int64_t> 
 
 GraphWriter::Tensor VisionTower::last() const {
     return layers_.norm("post_layernorm", layers_.all(embedded(), false, ""));
+}
+
+std::vector<GraphWriter::Tensor>
+wanted_states(const Config &whole, const char *key, const std::vector<int64_t> &wanted, int64_t layers,
+              std::vector<GraphWriter::Tensor> &all,
+              const std::function<GraphWriter::Tensor(int64_t number, const GraphWriter::Tensor &x)> &layer) {
+    const int64_t count = layers + 1;
+    std::vector<GraphWriter::Tensor> out;
+    for (const int64_t number : wanted) {
+        const int64_t at = number < 0 ? count + number : number;
+        if (at < 0 || at >= count)
+            whole.fail(key, "expected " + std::to_string(-count) + " to " + std::to_string(count - 1) + ", found " +
+                                std::to_string(number));
+        while (std::cmp_less_equal(all.size(), at)) all.push_back(layer(std::ssize(all) - 1, all.back()));
+        out.push_back(all[static_cast<size_t>(at)]);
+    }
+    return out;
 }
 
 std::string token_text(const Draft &draft, const Config &whole, const char *key) {

@@ -6,6 +6,7 @@
 #include "architectures/image_graph.hpp"
 
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,14 @@ class VisionTower {
     // Throws Error(input) unless the file has the weights of SigLIP's head, if there is one, which nothing takes.
     void require_head() const;
 };
+
+// Of the states of a vision transformer, what goes into its first layer and comes out of each, those that are wanted,
+// in their order; -1 is the last one. `all` has the first one, and then those that were needed: layer(number, x) makes
+// them. Throws Error(input) for a number that none of the layers has; `key` is where `whole` says it.
+[[nodiscard]] std::vector<GraphWriter::Tensor>
+wanted_states(const Config &whole, const char *key, const std::vector<int64_t> &wanted, int64_t layers,
+              std::vector<GraphWriter::Tensor> &all,
+              const std::function<GraphWriter::Tensor(int64_t number, const GraphWriter::Tensor &x)> &layer);
 
 // Of modules in published files, which have older names.
 inline constexpr std::array<Renaming, 6> older_names_of_towers{{

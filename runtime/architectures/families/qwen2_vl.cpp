@@ -1,6 +1,7 @@
 // What Qwen2-VL (Wang et al., arXiv:2409.12191), Qwen2.5-VL (Bai et al., arXiv:2502.13923), Qwen3-VL (Bai et al.,
 // arXiv:2511.21631), Qwen3.5 and 3.6 make of images: a vision transformer for any number of patches, which have rotary
 // positions in rows and columns. Squares of patches become words. llama.cpp and qwen3_next.cpp have the part for texts.
+#include "architectures/any_size.hpp"
 #include "architectures/architecture.hpp"
 #include "architectures/axial_rotary.hpp"
 #include "architectures/decoder_graph.hpp"
@@ -99,9 +100,9 @@ class QwenTower {
   private:
     static constexpr double eps = 1e-6; // of norms
     static constexpr const char *prefix = "visual.";
-    // The inputs of the graph beside patches, as model::AnySize has them.
-    static constexpr const char *coordinates = "coordinates", *lengths = "lengths", *window_rows = "window_rows",
-                                *window_lengths = "window_lengths", *window_places = "window_places", *sizes = "sizes";
+    // Further inputs of the graph, as model::AnySize has them.
+    static constexpr const char *window_rows = "window_rows", *window_lengths = "window_lengths",
+                                *window_places = "window_places", *sizes = "sizes";
 
     Draft &draft_;
     const Release &release_;
@@ -129,16 +130,7 @@ class QwenTower {
             if (own != given)
                 config_.fail(key, "expected " + std::to_string(given) + ", as the model's preprocessor has it, found " +
                                       std::to_string(own));
-        draft_.images = ImageInput{.patch = patch_,
-                                   .merge = merge_,
-                                   .steps = std::move(preparation.steps),
-                                   .output = "tokens",
-                                   .place = std::move(place),
-                                   .any_size = {{"coordinates", coordinates}, {"lengths", lengths}}};
-        const std::string values = std::to_string(3 * patch_ * patch_);
-        graph_.input("patches", DType::f32, "B N " + values, 3 * patch_ * patch_);
-        graph_.input(coordinates, DType::i32, "B N 2");
-        graph_.input(lengths, DType::i32, "B");
+        add_any_size_inputs(draft_, patch_, merge_, std::move(preparation.steps), std::move(place));
         if (release_.windowed) read_windows();
         if (!release_.learned) return;
         if (merge_ > 16) config_.fail("spatial_merge_size", "expected at most 16"); // convolutions have its square
@@ -185,7 +177,7 @@ class QwenTower {
         draft_.weights.add(table, draft_.weights.at(weight).shaped({side, side, width_}));
         draft_.unused.insert(weight);
         return graph_.layer(module, "interpolated_positions",
-                            {{"x", x}, {"coordinates", coordinates}, {"sizes", sizes}});
+                            {{"x", x}, {"coordinates", patch_coordinates}, {"sizes", sizes}});
     }
 
     // Whose patches are merged, too, each by a merger of its own, to be added after layers of the decoder.
@@ -253,7 +245,8 @@ class QwenTower {
                k = rotary(graph_, key + "_rotary", product(key), heads_, ""), v = product(value);
         const std::string heads = module + ".heads";
         if (!release_.windowed || std::ranges::find(full_, number) != full_.end())
-            return graph_.attention(heads, q, k, v, {.heads = heads_, .kv_heads = heads_, .key_lengths = lengths});
+            return graph_.attention(heads, q, k, v,
+                                    {.heads = heads_, .kv_heads = heads_, .key_lengths = patch_lengths});
         const auto gathered = [&](const std::string &name, const Tensor &rows, const char *numbers) {
             return graph_.layer(name, "gather", {{"x", rows}, {"rows", numbers}});
         };
