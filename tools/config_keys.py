@@ -37,7 +37,8 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
                "ernie4_5", "ernie4_5_moe", "esm", "exaone4", "falcon", "falcon_h1", "gemma", "gemma2", "gemma3",
-               "gemma3_text", "gemma4", "gemma4_text", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "gpt2", "gpt_neo",
+               "gemma3_text", "gemma4", "gemma4_text",
+               "gemma4_vision", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "gpt2", "gpt_neo",
                "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte", "hubert", "idefics3",
                "idefics3_vision", "internvl", "internvl_vision", "lfm2", "lfm2_moe", "llama", "llava", "m2m_100", "mamba2",
                "marian", "mbart", "ministral3", "mistral", "mistral3", "mixtral", "modernbert", "mpnet", "mpt", "mt5",
@@ -81,6 +82,7 @@ NO_EFFECT = {
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
         "unk_token_id", "-camembert.pad_token_id", "-clip_text_model.eos_token_id", "-esm.pad_token_id",
+        "-gemma4_text.pad_token_id",
         "-m2m_100.pad_token_id",
         "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
     "what a result is called, and the loss of training": ["id2label", "label2id", "problem_type"],
@@ -111,6 +113,7 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
 ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "gemma3": {"boi_token_index": 255999, "eoi_token_index": 256000},
+             "gemma4": {"boi_token_id": 255999, "eoi_token_id": 258882},
              "internvl": {"vision_feature_layer": -1, "vision_feature_select_strategy": "default"},
              "llava": {"vision_feature_select_strategy": "default"},
              "modernbert": {"local_attention": 128},
@@ -303,6 +306,10 @@ def watched(config_class):
                       "grid_thw": torch.tensor([[1, 2, 2]]),
                       "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}
             taken = inspect.signature(model.forward).parameters
+            if "pixel_position_ids" in taken:  # of patches
+                side = config.pooling_kernel_size
+                inputs["pixel_values"] = torch.zeros(1, side * side, 3 * TINY["patch_size"] ** 2)
+                inputs["pixel_position_ids"] = torch.cartesian_prod(torch.arange(side), torch.arange(side))[None]
             # A model that also reads texts alone.
             if {"image_grid_thw", "image_position_ids"} & set(taken) or names & {
                     "image_seq_length", "image_token_index", "mm_tokens_per_image", "scale_factor"}:

@@ -3,6 +3,7 @@
 #include "model/gguf_metadata.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -105,7 +106,11 @@ void complete_gemma4(const GgufFacts &file, Json &config) {
     config["attention_k_eq_v"] =
         full != slides.end() &&
         !file.weights.entries().contains("blk." + std::to_string(full - slides.begin()) + ".attn_v.weight");
-    config["use_bidirectional_attention"] = nullptr;
+    // Of the small models, an image's tokens see no later ones; no key says it (tools/mtmd/mtmd.cpp).
+    constexpr std::array<int64_t, 2> small_widths{1536, 2560};
+    const int64_t width = value_at(file, "embedding_length").integer(1, INT32_MAX);
+    const bool small = std::ranges::find(small_widths, width) != small_widths.end();
+    config["use_bidirectional_attention"] = small ? Json() : Json("vision");
     if (const auto table = file.weights.entries().find("per_layer_token_embd.weight");
         table != file.weights.entries().end() && !table->second.type.shape.empty())
         config["vocab_size_per_layer_input"] = table->second.type.shape.front();

@@ -35,10 +35,20 @@ constexpr std::array<SettingName, 7> common_settings{{
 }};
 
 // Keys that are read below, or that say nothing of numbers.
-constexpr std::array<std::string_view, 12> other_keys{
-    "clip.has_audio_encoder",  "clip.has_llava_projector",   "clip.has_qwen2vl_merger", "clip.has_text_encoder",
-    "clip.has_vision_encoder", "clip.projector_type",        "clip.use_gelu",           "clip.use_silu",
-    "clip.vision.image_mean",  "clip.vision.projection_dim", "clip.vision.image_std",   "clip.rope.freq_base"};
+constexpr std::array<std::string_view, 13> other_keys{"clip.has_audio_encoder",
+                                                      "clip.has_llava_projector",
+                                                      "clip.has_qwen2vl_merger",
+                                                      "clip.has_text_encoder",
+                                                      "clip.has_vision_encoder",
+                                                      "clip.projector_type",
+                                                      "clip.rope.freq_base",
+                                                      "clip.use_gelu",
+                                                      "clip.use_silu",
+                                                      "clip.vision.image_mean",
+                                                      "clip.vision.image_std",
+                                                      "clip.vision.projection_dim",
+                                                      "clip.vision.projector_type"};
+constexpr std::string_view of_sound = "clip.audio."; // which is not heard
 
 // `architecture`: of the model that the file belongs to, which is called `model`.
 const ProjectorKind &kind_of(const ProjectorFile &file, std::string_view architecture, const std::string &model) {
@@ -152,7 +162,9 @@ class Translation {
 
     void refuse_unknown() const {
         for (const auto &[key, value] : file_.metadata().values()) {
-            if (key.starts_with("general.") || std::ranges::find(other_keys, key) != other_keys.end()) continue;
+            if (key.starts_with("general.") || key.starts_with(of_sound) ||
+                std::ranges::find(other_keys, key) != other_keys.end())
+                continue;
             const std::string_view setting =
                 key.starts_with(of_vision) ? std::string_view(key).substr(of_vision.size()) : "";
             if (std::ranges::find(settings_, setting, &SettingName::gguf) == settings_.end())

@@ -4,6 +4,7 @@
 #include "architectures/text_settings.hpp"
 #include "base/utf8.hpp"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -27,11 +28,12 @@ struct Processor {
     int64_t resample;
     std::array<double, 3> mean, deviation;
 };
-constexpr std::array<Processor, 11> processors{{
+constexpr std::array<Processor, 12> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
     {"Gemma3", 224, 0, true, false, 2, halves, halves},
+    {"Gemma4", 0, 0, false, false, 3, {0, 0, 0}, {1, 1, 1}},
     {"GotOcr2", 384, 0, true, true, 3, clip_mean, clip_deviation},
     {"Idefics3", 1456, 364, false, false, 1, halves, halves},
     {"Pixtral", 1024, 0, false, false, 3, clip_mean, clip_deviation},
@@ -55,6 +57,7 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
                : model_type == "siglip"   ? "Siglip"
                : model_type == "pixtral"  ? "Pixtral"
                : model_type == "qwen2_vl" ? "Qwen2VL"
+               : model_type == "gemma4"   ? "Gemma4"
                                           : "CLIP";
     std::string known;
     for (const Processor &each : processors) {
@@ -90,9 +93,9 @@ const char *filter_of(const Config &config, const Processor &processor) {
     }
 }
 
-Json colours(const Config &config, const char *key, const std::array<double, 3> &otherwise) {
+std::vector<double> colours(const Config &config, const char *key, const std::array<double, 3> &otherwise) {
     const auto value = config.find(key);
-    Json out = Json::array();
+    std::vector<double> out;
     for (size_t c = 0; c < 3; ++c)
         out.push_back(!value ? otherwise[c] : value->is_list() ? value->at(c).number() : value->number());
     return out;
@@ -140,6 +143,31 @@ void add_multiples(const Config &config, const Processor &processor, Json &out, 
                          {"least_pixels", least},
                          {"most_pixels", most},
                          {"filter", filter_of(config, processor)}};
+}
+
+int64_t small(const Config &config, const char *key, int64_t otherwise) {
+    const int64_t found = config.integer(key, otherwise);
+    if (found < 1 || found > 256) config.fail(key, "expected 1 to 256, found " + std::to_string(found));
+    return found;
+}
+
+// Adds the "resize" of images that keep their shapes and become as large as they may (transformers,
+// image_processing_gemma4.py).
+void add_budget(const Config &config, const Processor &processor, Json &out, int64_t multiple) {
+    const char *const key = "max_soft_tokens";
+    config.expect("do_resize", true);
+    const int64_t tokens = config.integer(key, 280);
+    constexpr std::array<int64_t, 5> supported{70, 140, 280, 560, 1120};
+    if (std::ranges::find(supported, tokens) == supported.end())
+        config.fail(key, "expected 70, 140, 280, 560 or 1120, found " + std::to_string(tokens));
+    constexpr int64_t most_pixels = int64_t{1} << 24;
+    if (tokens * multiple * multiple > most_pixels)
+        config.fail(key, "expected at most " + std::to_string(most_pixels) + " pixels of an image, found " +
+                             std::to_string(tokens * multiple * multiple));
+    out["resize"] = Json{{"multiple", multiple},
+                         {"most_pixels", tokens * multiple * multiple},
+                         {"filter", filter_of(config, processor)}};
+    config.ignore({"crop_size", "do_center_crop", "size"}); // nothing is cut
 }
 
 // Adds the "resize" of images whose longer side has a limit, without the number that sides become multiples of, and
@@ -209,7 +237,8 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
     Json out;
     Preparation prepared;
     const Processor &processor = processor_of(config, model_type);
-    const bool limited = processor.name == "Pixtral", any_size = limited || processor.name == "Qwen2VL";
+    const bool limited = processor.name == "Pixtral", filled = processor.name == "Gemma4",
+               any_size = limited || filled || processor.name == "Qwen2VL";
     const bool tiled = processor.name == "Idefics3" || processor.name == "SmolVLM";
     std::optional<Sides> resized, crop;
     if (tiled) {
@@ -218,14 +247,12 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
         resized = add_grid(config, processor, out);
     } else if (limited) {
         prepared.longest = add_limit(config, processor, out);
+    } else if (filled) {
+        prepared.patch = small(config, "patch_size", 16), prepared.merge = small(config, "pooling_kernel_size", 3);
+        add_budget(config, processor, out, prepared.patch * prepared.merge);
     } else if (any_size) {
-        const auto small = [&](const char *key, int64_t otherwise) {
-            const int64_t found = config.integer(key, otherwise);
-            if (found < 1 || found > 256) config.fail(key, "expected 1 to 256, found " + std::to_string(found));
-            return found;
-        };
-        prepared.patch = small("patch_size", 14), prepared.merge = small("merge_size", 2);
-        prepared.frames = small("temporal_patch_size", 2);
+        prepared.patch = small(config, "patch_size", 14), prepared.merge = small(config, "merge_size", 2);
+        prepared.frames = small(config, "temporal_patch_size", 2);
         add_multiples(config, processor, out, prepared.patch * prepared.merge);
         config.ignore({"crop_size", "do_center_crop"}); // nothing is cut
     } else {
@@ -235,10 +262,16 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
         config.fail("do_center_crop", "images would be of several sizes, and the model takes one: expected a \"size\" "
                                       "with a height and a width, or a crop");
     if (config.flag("do_rescale", true)) out["scale"] = config.real("rescale_factor", 1.0 / 255);
-    if (config.flag("do_normalize", true)) {
-        out["mean"] = colours(config, "image_mean", processor.mean);
-        out["deviation"] = colours(config, "image_std", processor.deviation);
-    }
+    std::vector<double> mean(3, 0.0), deviation(3, 1.0);
+    const bool normalized = config.flag("do_normalize", !filled);
+    if (normalized)
+        mean = colours(config, "image_mean", processor.mean),
+        deviation = colours(config, "image_std", processor.deviation);
+    else
+        config.ignore({"image_mean", "image_std"});
+    for (size_t c = 0; filled && c < mean.size(); ++c) // the model itself takes a value times 2, minus 1
+        deviation[c] /= 2, mean[c] += deviation[c];
+    if (normalized || filled) out["mean"] = mean, out["deviation"] = deviation;
     if (!tiled && !limited) config.expect("do_pad", false);
     if (processor.name == "Gemma3") // of pieces of an image, which its processor does not make, whatever the file says
         config.ignore({"do_pan_and_scan", "pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size",

@@ -41,7 +41,8 @@ struct Sides {
 struct Preparation {
     Json steps = nullptr;
     Sides size = {};                          // 0: images keep sizes of their own, and say how they become patches:
-    int64_t patch = 0, merge = 0, frames = 0; // a side, in pixels; squares of so many; and how often each pixel comes
+    int64_t patch = 0, merge = 0, frames = 0; // a side, in pixels; squares of so many; and how often each pixel comes,
+                                              // or 0 for what Gemma 4 takes
     int64_t longest = 0; // or, instead, pixels of a side; then the architecture adds the "multiple" of "resize"
 };
 [[nodiscard]] std::optional<Preparation> read_preparation(const Draft &draft, const std::string &model_type);

@@ -17,6 +17,19 @@ GraphWriter::Tensor rows_side_by_side(Draft &draft, GraphWriter &graph, const st
     return out;
 }
 
+GraphWriter::Tensor averaged(Draft &draft, GraphWriter &graph, const std::string &name, const GraphWriter::Tensor &x,
+                             int64_t count, const std::vector<float> &factors, const std::vector<float> &summands) {
+    const int64_t width = graph.channels(x);
+    Tensor shares(TensorType{DType::f32, {width, 1, count}});
+    for (size_t i = 0; i < shares.f32().size(); ++i) {
+        const double factor = factors.empty() ? 1 : factors[i / static_cast<size_t>(count)];
+        shares.f32()[i] = static_cast<float>(factor / static_cast<double>(count));
+    }
+    draft.weights.add(name + ".weight", model::Weight::of(std::move(shares)));
+    if (!summands.empty()) draft.weights.add(name + ".bias", model::Weight::of(Tensor::of({width}, summands)));
+    return graph.layer(name, "grouped_conv1d", {{"x", x}}, {{"groups", width}, {"stride", count}});
+}
+
 GraphWriter::Tensor norm_side_by_side(Draft &draft, GraphWriter &graph, const std::string &module,
                                       const GraphWriter::Tensor &x, int64_t count, double eps) {
     const std::string moved = module + ".by_channel";

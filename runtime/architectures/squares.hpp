@@ -10,6 +10,12 @@ namespace lamina::architectures {
 [[nodiscard]] GraphWriter::Tensor rows_side_by_side(Draft &draft, GraphWriter &graph, const std::string &name,
                                                     const GraphWriter::Tensor &x, int64_t count, int64_t skipped = 0);
 
+// The mean of every `count` rows of x, each channel times a factor, plus a summand. No factors: 1; no summands: 0.
+[[nodiscard]] GraphWriter::Tensor averaged(Draft &draft, GraphWriter &graph, const std::string &name,
+                                           const GraphWriter::Tensor &x, int64_t count,
+                                           const std::vector<float> &factors = {},
+                                           const std::vector<float> &summands = {});
+
 // The layer norm MODULE of such rows, whose weights a file has for the channels of one row after the other.
 [[nodiscard]] GraphWriter::Tensor norm_side_by_side(Draft &draft, GraphWriter &graph, const std::string &module,
                                                     const GraphWriter::Tensor &x, int64_t count, double eps);

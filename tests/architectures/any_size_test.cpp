@@ -74,10 +74,17 @@ void check_answers(Session session, const json &conversations) {
 
 TEST_CASE("any size: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(seeing / "any_size.json");
-    const std::map<std::string, int64_t> most_tokens{
-        {"llava_pixtral_sees", 6 * 7}, {"mistral3_sees", 5 * 6},  {"mistral3_sees_ministral3", 5 * 6},
-        {"qwen2_5_vl_sees", 25},       {"qwen2_vl_sees", 25},     {"qwen3_5_moe_sees", 25},
-        {"qwen3_5_sees", 25},          {"qwen3_vl_moe_sees", 25}, {"qwen3_vl_sees", 25}};
+    const std::map<std::string, int64_t> most_tokens{{"gemma4_sees", 70},
+                                                     {"gemma4_sees_together", 70},
+                                                     {"llava_pixtral_sees", 6 * 7},
+                                                     {"mistral3_sees", 5 * 6},
+                                                     {"mistral3_sees_ministral3", 5 * 6},
+                                                     {"qwen2_5_vl_sees", 25},
+                                                     {"qwen2_vl_sees", 25},
+                                                     {"qwen3_5_moe_sees", 25},
+                                                     {"qwen3_5_sees", 25},
+                                                     {"qwen3_vl_moe_sees", 25},
+                                                     {"qwen3_vl_sees", 25}};
     for (const auto &[name, most] : most_tokens) {
         const TemporaryFolder folder, converted;
         const Model model = runtime().load(talking(folder, name));
@@ -159,7 +166,8 @@ TEST_CASE("any size: memories go on after images, and begin anew where another i
 
 TEST_CASE("any size: images become as many patches as in transformers") {
     const json expected = json_of(seeing / "any_size.json");
-    for (const auto &[name, sizes] : {std::pair{"qwen2_5_vl_sees", "sizes"}, {"mistral3_sees", "limited_sizes"}}) {
+    for (const auto &[name, sizes] :
+         {std::pair{"qwen2_5_vl_sees", "sizes"}, {"mistral3_sees", "limited_sizes"}, {"gemma4_sees", "filled_sizes"}}) {
         const TemporaryFolder folder;
         const Model model = runtime().load(talking(folder, name));
         for (const json &each : expected[sizes]) {

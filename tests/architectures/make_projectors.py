@@ -27,6 +27,7 @@ from conversion import ModelBase, get_model_class
 from safetensors.torch import load_file, save_file
 
 import make_any_size
+import make_gemma4_sees
 import make_pixtral
 import make_seeing
 import tiny
@@ -67,7 +68,6 @@ def tiny_models():
                                  num_position_embeddings=49, deepstack_visual_indexes=[1, 2]),
         head_dim=8, num_hidden_layers=3, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=10)),
         [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
-    mistral = T.MistralConfig(**tiny.llama_like(head_dim=8, sliding_window=None))
     remembering = dict(
         num_hidden_layers=4, num_attention_heads=4, head_dim=32, linear_num_key_heads=2, linear_num_value_heads=4,
         linear_key_head_dim=6, linear_value_head_dim=6, layer_types=["linear_attention", "full_attention"] * 2,
@@ -80,6 +80,14 @@ def tiny_models():
     make_any_size.seeing("qwen3_5_moe", T.Qwen3_5MoeForConditionalGeneration(make_any_size.whole(
         T.Qwen3_5MoeConfig, tower, **remembering, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=10,
         shared_expert_intermediate_size=24)), [(6, 10), (4, 2)], **sizes, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+    torch.manual_seed(5)
+    make_gemma4_sees.seeing("gemma4", make_gemma4_sees.whole(
+        dict(use_clipped_linears=True, standardize=True), tied=True,
+        audio=dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, subsampling_conv_channels=[4, 2],
+                   output_proj_dims=12),  # which is left out
+        num_kv_shared_layers=2, use_double_wide_mlp=True,
+        rms_norm_eps=1e-6, use_bidirectional_attention="vision"), [(3, 5), (2, 1)], max_soft_tokens=280)
+    mistral = T.MistralConfig(**tiny.llama_like(head_dim=8, sliding_window=None))
     torch.manual_seed(32)
     make_pixtral.seeing("mistral3", T.Mistral3ForConditionalGeneration(make_pixtral.whole(
         T.Mistral3Config, mistral, dict(hidden_act="silu"), tie_word_embeddings=False)), [(3, 5), (2, 1)],
@@ -127,7 +135,8 @@ def with_vocabulary(talking, names):
 def published(source):
     """The folder as the converter knows it; in f32, because it adds 1 to norms."""
     config = json.loads((source / "config.json").read_text())
-    tower = "vision_tower." + ("vision_model." if config["vision_config"]["model_type"] != "pixtral" else "")
+    plain = config["vision_config"]["model_type"] in ("gemma4_vision", "pixtral")
+    tower = "vision_tower." + ("" if plain else "vision_model.")
     tensors = {name.replace("vision_tower.", tower): tensor.to(torch.float32)
                for name, tensor in load_file(source / "model.safetensors").items()}
     save_file(tensors, source / "model.safetensors", metadata={"format": "pt"})
@@ -194,7 +203,8 @@ def main():
     expected = {}
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        tiny.here = make_seeing.here = make_any_size.here = make_pixtral.here = root / "models"
+        tiny.here = make_seeing.here = make_any_size.here = root / "models"
+        make_pixtral.here = make_gemma4_sees.here = root / "models"
         shutil.copytree(here / "seeing", root / "seeing")
         seeing.here = any_size.here = root / "seeing"
         tiny_models()
@@ -203,12 +213,15 @@ def main():
                                        ("qwen2_vl", "talking", None), ("qwen3_vl", "talking", None),
                                        ("qwen3_vl_moe", "talking", None), ("qwen3_5", "talking", None),
                                        ("qwen3_5_moe", "talking", None), ("mistral3", "talking", None),
+                                       ("gemma4", "talking", None),
                                        ("llava_pixtral", "talking", None)]:
             source, target = root / "models" / name, here / "models" / f"gguf_{name}_sees"
             talking = here / "seeing" / talks
             names = {"<image>": "<|image_pad|>"} if "qwen" in name else {"<image>": "<image>"}
             if name in ("mistral3", "llava_pixtral"):
                 names = {"<image>": "[IMG]", "w46": "[IMG_BREAK]", "w47": "[IMG_END]"}
+            if name == "gemma4":
+                names = {"<image>": "<|image|>", "w51": "<|image>", "w52": "<image|>"}
             found = (seeing.answers(name, T.AutoTokenizer.from_pretrained(talking), processor) if processor
                      else any_size.answers(name))
             expected[target.name] = [each | {"prompt": each["prompt"].replace("<image>", names["<image>"])} for each in found]

@@ -114,8 +114,8 @@ std::string refused(const fs::path &model, const fs::path &projector) {
 
 TEST_CASE("projectors: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(test::architectures / "seeing" / "projectors.json");
-    for (const char *name : {"gemma3", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_5",
-                             "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe", "smolvlm"}) {
+    for (const char *name : {"gemma3", "gemma4", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl",
+                             "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe", "smolvlm"}) {
         const json &answers = expected["gguf_" + std::string(name) + "_sees"];
         REQUIRE(answers.size() > 4);
         const Model model = runtime().load(pair_of(name) / "model.gguf");
@@ -198,7 +198,7 @@ TEST_CASE("projectors: one of another model, or what is none, is refused with wh
 }
 
 TEST_CASE("projectors: keys that are missing, unknown or wrong are refused by name") {
-    const Pair gemma("gemma3"), qwen("qwen2_5_vl"), smolvlm("smolvlm");
+    const Pair gemma("gemma3"), gemma4("gemma4"), qwen("qwen2_5_vl"), smolvlm("smolvlm");
     const std::string file = gemma.projector().string();
     const auto says = [](const std::string &message, const std::string &place, const std::string &why) {
         CHECK_THAT(message, contains(place) && contains(why));
@@ -206,7 +206,7 @@ TEST_CASE("projectors: keys that are missing, unknown or wrong are refused by na
     const std::string type = std::string("gemma3"), of_other("gemma7");
     says(gemma.with("\x06" + std::string(7, '\0') + type, "\x06" + std::string(7, '\0') + of_other),
          file + ": metadata 'clip.projector_type'",
-         "'gemma7' is not supported; supported: gemma3, idefics3, mlp, pixtral, qwen2.5vl_merger, "
+         "'gemma7' is not supported; supported: gemma3, gemma4v, idefics3, mlp, pixtral, qwen2.5vl_merger, "
          "qwen2vl_merger, qwen3vl_merger");
     says(gemma.with("clip.vision.block_count", "clip.vision.block_cOunt"), file,
          "the metadata lack the key 'clip.vision.block_count'");
@@ -222,6 +222,13 @@ TEST_CASE("projectors: keys that are missing, unknown or wrong are refused by na
          smolvlm.projector().string() + ": metadata 'clip.vision.projector.scale_factor'", "divides the 4 x 4 patches");
     says(smolvlm.with_number("clip.vision.preproc_image_size", 10000), "'clip.vision.preproc_image_size'", "8192");
     says(qwen.with_number("clip.vision.patch_size", 1 << 30), qwen.projector().string(), "expected at most 4096");
+    const std::string mixed = std::string("gemma4v"), of_sound("gemma4a");
+    says(gemma4.with("\x07" + std::string(7, '\0') + mixed, "\x07" + std::string(7, '\0') + of_sound),
+         gemma4.projector().string() + ": metadata 'clip.vision.projector_type'", "'gemma4a' is not supported");
+    says(gemma4.with_number("clip.vision.patch_size", 300), "'clip.vision.patch_size'", "expected at most 256");
+    says(gemma4.with_number("clip.vision.patch_size", 5), "'v.patch_embd.weight'", "it is (32, 3, 5, 5)");
+    says(gemma4.with_number("clip.vision.attention.head_count", 3), "head_count'",
+         "expected a multiple of the key and value heads, 4, found 3");
     // Older files lack some.
     says(gemma.with("clip.vision.projector.scale_factor", "general.vision.projector.scale_fac"), file,
          "squares of 4 x 4");
@@ -262,6 +269,14 @@ TEST_CASE("projectors: tensors that are missing, left over or of another shape a
                                        {"gemma3", "mm.input_projection.weight"},
                                        {"gemma3", "mm.soft_emb_norm.weight"},
                                        {"gemma3", "v.post_ln.bias"},
+                                       {"gemma4", "v.blk.1.attn_q.weight"},
+                                       {"gemma4", "v.blk.1.ffn_down.output_min"},
+                                       {"gemma4", "v.blk.0.attn_k_norm.weight"},
+                                       {"gemma4", "v.blk.1.ffn_post_norm.weight"},
+                                       {"gemma4", "v.position_embd.weight"},
+                                       {"gemma4", "v.patch_embd.weight"},
+                                       {"gemma4", "v.std_scale"},
+                                       {"gemma4", "mm.input_projection.weight"},
                                        {"llava", "v.class_embd"},
                                        {"llava", "v.blk.1.ffn_up.weight"},
                                        {"llava", "mm.0.weight"},

@@ -20,20 +20,10 @@ here = pathlib.Path(__file__).parent
 folder = here / "digests"
 
 
-def is_of_images(change):
-    """Whether it is of what Lamina leaves out where it reads the part for texts."""
-    keys = [path.split("/")[0] for path in [*change.get("drop", []), *change.get("set", {})]]
-    return any(key in ("image_token_index", "mm_tokens_per_image", "vision_config") for key in keys) or any(
-        name.removeprefix("model.").startswith(("embed_vision.", "multi_modal_projector.", "vision_tower.", "visual."))
-        for name in change.get("tensors", {}))
-
-
 def changes_of(base):
     seen = set()
     for change in base.changes():
         change = {kind: what for kind, what in change.items() if what}
-        if base.text_part and is_of_images(change):
-            continue
         text = json.dumps(change, sort_keys=True)
         if text not in seen:
             seen.add(text)

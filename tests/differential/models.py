@@ -24,10 +24,6 @@ class Base:
         self.name, self.config = name, config
         self.family = config["model_type"]
         self.rename, self.extra = rename or (lambda name: name), extra or {}
-        # Of which only the part for texts is read.
-        self.text_part = "vision_config" in config and self.family not in (
-            "clip", "gemma3", "idefics3", "internvl", "llava", "mistral3", "paligemma", "qwen2_5_vl", "qwen2_vl",
-            "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe", "siglip", "smolvlm")
 
     def oracle(self):
         import oracle
@@ -70,6 +66,7 @@ class Seeing(Base):
 
     preprocessors = {
         "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 16, "width": 16}},
+        "gemma4": {"image_processor_type": "Gemma4ImageProcessor", "patch_size": 4, "pooling_kernel_size": 2},
         "llava": {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 8},
                   "crop_size": {"height": 8, "width": 8}},
         "internvl": {"image_processor_type": "GotOcr2ImageProcessor", "size": {"height": 8, "width": 8}},
@@ -94,6 +91,8 @@ def kind_of(name, shape):
         return [shape, "I64", 0, 1]
     if ("norm" in name.lower() or ".ln_" in name or name.startswith("ln_f")) and name.endswith(("weight", "gamma")):
         return [shape, "F32", 1, 0.5]
+    if name.endswith(("_min", "_max")):  # limits of values
+        return [shape, "F32", -1 if name.endswith("_min") else 1, 0.5]
     words = ("embed_tokens", "_embeddings.weight", "wte.", "wpe.", "embed_positions", "shared.weight")
     return [shape, "F32", 0, 0.02 if any(word in name for word in words) else 0.4]
 
@@ -147,6 +146,14 @@ def patches_of_any_size(count, side, frames):
     """The same for one image, as Qwen2-VL takes it: each patch with all of its frames, which are the same."""
     pixels = torch.tensor(uniform("patches", count * 3 * side * side).astype(np.float32))
     return pixels.reshape(count, 3, 1, side * side).expand(-1, -1, frames, -1).reshape(count, -1)
+
+
+def patches_of_gemma4(rows, columns, side):
+    """The same for one image, as Gemma 4 takes it: colours after pixels, from 0 to 1; and columns and rows."""
+    pixels = patches_of_any_size(rows * columns, side, 1).reshape(rows * columns, 3, side * side)
+    square, within = torch.arange(rows * columns) // 4, torch.arange(rows * columns) % 4
+    places = [square % (columns // 2) * 2 + within % 2, square // (columns // 2) * 2 + within // 2]
+    return (pixels.transpose(1, 2).reshape(1, rows * columns, -1) + 1) / 2, torch.stack(places, -1)[None]
 
 
 # ---- Plain models ----

@@ -131,6 +131,11 @@ def run(model, family):
                                               return_dict=True)
         return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
                 "tokens": seen.pooler_output.reshape(-1)}
+    if family == "gemma4" and model.config.vision_config is not None:
+        pixels, places = models.patches_of_gemma4(6, 10, model.config.vision_config.patch_size)
+        seen = model.model.get_image_features(pixels, places, return_dict=True)
+        return {"logits": model(input_ids=ids, return_dict=True).logits.reshape(-1),
+                "tokens": torch.cat([each.reshape(-1) for each in seen.pooler_output])}
     if family == "internvl":
         (rows, columns), side = model.config.vision_config.image_size, model.config.vision_config.patch_size[0]
         pixels = models.patches(BATCH, rows // side * (columns // side), side, round(1 / model.config.downsample_ratio))

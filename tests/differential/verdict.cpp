@@ -42,6 +42,8 @@ TensorMap of_any_size(const ModelGraph &graph) {
                                  ? 0
                                  : std::stoll("0" + input.dims.substr(input.dims.rfind(' ') + 1));
         if (input.name == "window_rows") area = size;
+        if (input.name == "patch_rows" || input.name == "patch_columns")
+            out[input.name] = Tensor(TensorType{DType::i32, {1, all}});
         if (input.name == "sizes") out["sizes"] = Tensor::of({1, 2}, std::vector<int32_t>{rows, columns});
         if (input.name != "patches") continue;
         const std::vector<double> pixels = uniform("patches", static_cast<size_t>(all * size));
@@ -59,6 +61,8 @@ TensorMap of_any_size(const ModelGraph &graph) {
         const auto at = static_cast<size_t>(patch);
         out.at("coordinates").i32()[2 * at] = static_cast<int32_t>(y);
         out.at("coordinates").i32()[2 * at + 1] = static_cast<int32_t>(x);
+        for (const auto &[name, place] : {std::pair{"patch_rows", y}, {"patch_columns", x}})
+            if (out.contains(name)) out.at(name).i32()[at] = static_cast<int32_t>(place);
         if (side == 0) continue;
         const int64_t window = y / side * across + x / side;
         const int64_t place = window * area + window_lengths.i32()[static_cast<size_t>(window)]++;

@@ -2,10 +2,10 @@
 // token of the decoder. The tokens of an image see each other.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
+#include "architectures/squares.hpp"
 #include "architectures/vision_tower.hpp"
 #include "architectures/weight_parts.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -25,16 +25,6 @@ int64_t patches_of_token(const ImageGraph &images, const Config &whole) {
     return images.rows() / side;
 }
 
-// The mean of every `count` rows.
-Tensor averaged(Draft &draft, GraphWriter &graph, const std::string &name, const Tensor &x, int64_t count) {
-    if (count == 1) return x;
-    const int64_t width = graph.channels(x);
-    lamina::Tensor share(TensorType{DType::f32, {width, 1, count}});
-    std::ranges::fill(share.f32(), static_cast<float>(1.0 / static_cast<double>(count)));
-    draft.weights.add(name + ".weight", model::Weight::of(std::move(share)));
-    return graph.layer(name, "grouped_conv1d", {{"x", x}}, {{"groups", width}, {"stride", count}});
-}
-
 void see(Draft &draft, const Config &whole) {
     if (!continues_texts(draft)) return; // others read texts alone
     const VisionTower tower(draft, whole, "siglip_vision_model", "vision_tower.");
@@ -43,7 +33,8 @@ void see(Draft &draft, const Config &whole) {
                       matrix = product + "_weight";
     const int64_t side = patches_of_token(tower.images(), whole), width = draft.config.positive("hidden_size");
     tower.images().merge(side);
-    Tensor x = averaged(draft, graph, projector + "avg_pool", tower.last(), side * side);
+    Tensor x = tower.last();
+    if (side != 1) x = averaged(draft, graph, projector + "avg_pool", x, side * side);
     x = graph.rms_norm(projector + "mm_soft_emb_norm", x, {.eps = tower.layers().eps(), .weight_offset = 1});
     graph.require(matrix, {graph.channels(x), width});
     draft.weights.add(product + ".weight", transposed_columns(draft.weights.at(matrix), 0, 1));

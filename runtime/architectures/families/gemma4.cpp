@@ -1,4 +1,4 @@
-// Gemma 4 (Google, huggingface.co/google/gemma-4-E2B-it), text only: layers with a window and others have heads of
+// Gemma 4 (Google, huggingface.co/google/gemma-4-E2B-it): layers with a window and others have heads of
 // different sizes, the last ones take the keys and values of earlier ones, and each layer may have an embedding of the
 // token of its own, and experts.
 #include "architectures/architecture.hpp"
@@ -113,7 +113,7 @@ class Layers {
         if (draft_.gguf) rename_gemma4(draft_, count_);
         const std::string table = "model.embed_tokens";
         Tensor x =
-            graph_.embedding(table, decoder_.ids(), {.rows = vocabulary_, .channels = width_, .scale = root(width_)});
+            decoder_.embedded(table, {.rows = vocabulary_, .channels = width_, .scale = root(width_)}, words_scaled);
         const Tensor of_tokens = own_ != 0 ? embeddings_of_layers(x) : "";
         for (int64_t i = 0; i < count_; ++i) {
             const std::string layer = "model.layers." + std::to_string(i);
@@ -129,6 +129,7 @@ class Layers {
     }
 
   private:
+    static constexpr bool words_scaled = true; // embeddings of words are, and what images show is not
     static constexpr MixtureKind mixture_kind{.block = "",
                                               .router = "router.proj",
                                               .chosen = "top_k_experts",
@@ -214,6 +215,7 @@ class Layers {
                                                   .scale = 1,
                                                   .window = kind == sliding ? window_ : 0,
                                                   .position = decoder_.position(),
+                                                  .ahead = kind == sliding ? decoder_.ahead() : "",
                                                   .key_lengths = decoder_.lengths()});
         return graph_.linear(self + ".o_proj", attended, {.outputs = width_, .biased = biased_});
     }
@@ -267,7 +269,7 @@ class Layers {
     }
 };
 
-// Of a file with images and sound, the part for texts; the others get names outside of the base model.
+// Of a file with images and sound; what is not for texts gets a name outside of the base model.
 constexpr std::array<Renaming, 5> of_texts{{
     {"model.language_model.", "model."},
     {"model.vision_tower.", "vision_tower."},
@@ -281,8 +283,7 @@ constexpr std::array<Renaming, 5> of_texts{{
 namespace families {
 
 std::span<const Architecture> gemma4() {
-    static constexpr std::array<Architecture, 2> kinds{{
-        {.model_type = "gemma4", .build = nullptr, .of_texts = "gemma4_text", .tied = Architecture::Tied::by_whole},
+    static constexpr std::array<Architecture, 1> kinds{{
         {"gemma4_text",
          [](Draft &draft) { Layers(draft).build(); },
          {.architecture = "gemma4",

@@ -1,4 +1,4 @@
-"""The same as make.py for models that see images of any size: writes any_size.json.
+"""The same as make.py for models that see images of any size: writes any_size.json and gemma4_sees.png.
 
     venv/bin/python tests/architectures/make_any_size.py && venv/bin/python tests/architectures/seeing/make_any_size.py
 """
@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import transformers as T
 from PIL import Image, ImageOps
+from transformers.models.gemma4.image_processing_pil_gemma4 import get_aspect_ratio_preserving_size
 from transformers.models.pixtral.image_processing_pil_pixtral import get_resize_output_image_size
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
@@ -57,21 +58,40 @@ def seen_by_pixtral(folder, images):
     return inputs, texts
 
 
+def seen_by_gemma(folder, images):
+    """The same as Gemma4Processor does it, which needs a processor of videos and sound, too."""
+    inputs = T.AutoImageProcessor.from_pretrained(folder)(images, return_tensors="pt")
+    counts = inputs.pop("num_soft_tokens_per_image")
+    return inputs, ["w51 " + "<image> " * int(count) + "w52 " for count in counts]
+
+
+def write_pixels(name, file):
+    """What the model is given of an image, as an image."""
+    inputs = T.AutoImageProcessor.from_pretrained(here.parent / "models" / name)([opened(file)], return_tensors="np")
+    places = inputs["image_position_ids"][0]
+    columns, rows = places.max(0) + 1
+    patch = int((inputs["pixel_values"].shape[-1] // 3) ** 0.5)
+    pixels = inputs["pixel_values"][0][:rows * columns].reshape(rows, columns, patch, patch, 3).swapaxes(1, 2)
+    pixels = (pixels.reshape(rows * patch, columns * patch, 3) * 255).round().astype(np.uint8)
+    Image.fromarray(pixels).save(here / f"{name}.png")
+
+
 def answers(name):
     folder = here.parent / "models" / name
     model = T.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
     model.config.get_text_config()._experts_implementation = "eager"  # others want longer rows
     tokenizer = T.AutoTokenizer.from_pretrained(here / "talking")
-    qwen = "qwen" in name
+    qwen, gemma = "qwen" in name, "gemma" in name
+    seen_by = seen_by_qwen if qwen else seen_by_gemma if gemma else seen_by_pixtral
     out = []
     for each in CONVERSATIONS:
         prompt = tokenizer.apply_chat_template(each["messages"], chat_template=TEMPLATE,
                                                add_generation_prompt=True, tokenize=False)
         images = [opened(file) for file in each["images"]]
-        inputs, texts = (seen_by_qwen if qwen else seen_by_pixtral)(folder, images) if images else ({}, [])
+        inputs, texts = seen_by(folder, images) if images else ({}, [])
         text = "".join(word + seen for word, seen in zip(prompt.split("<image> "), texts + [""]))
         tokens = tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
-        if qwen:
+        if qwen or gemma:
             inputs["mm_token_type_ids"] = (tokens == model.config.image_token_id).to(torch.int64)
         with torch.no_grad():
             found = model.generate(tokens, attention_mask=torch.ones_like(tokens), **inputs, do_sample=False,
@@ -108,10 +128,25 @@ def limited_sizes(name):
     return out
 
 
+def filled_sizes(name):
+    """The same for a processor that makes images as large as they may be."""
+    processor = T.AutoImageProcessor.from_pretrained(here.parent / "models" / name)
+    patch, side = processor.patch_size, processor.pooling_kernel_size
+    out = []
+    for width, height in [(1, 1), (8, 8), (60, 84), (37, 23), (640, 480), (480, 640), (13, 500), (1, 100), (100, 1), (1, 75),
+                          (75, 1), (2000, 1), (1000, 1001), (101, 100), (13, 997)]:
+        size = get_aspect_ratio_preserving_size(height, width, patch, processor.max_soft_tokens * side ** 2, side)
+        out.append([width, height, *(length // patch for length in size)])
+    return out
+
+
 if __name__ == "__main__":
-    expected = {name: answers(name) for name in ("llava_pixtral_sees", "mistral3_sees", "mistral3_sees_ministral3",
+    expected = {name: answers(name) for name in ("gemma4_sees", "gemma4_sees_together", "llava_pixtral_sees",
+                                                 "mistral3_sees", "mistral3_sees_ministral3",
                                                  "qwen2_5_vl_sees", "qwen2_vl_sees", "qwen3_5_moe_sees", "qwen3_5_sees",
                                                  "qwen3_vl_moe_sees", "qwen3_vl_sees")}
+    write_pixels("gemma4_sees", "photo.png")
     expected["sizes"] = sizes("qwen2_5_vl_sees")
+    expected["filled_sizes"] = filled_sizes("gemma4_sees")
     expected["limited_sizes"] = limited_sizes("mistral3_sees")
     (here / "any_size.json").write_text(json.dumps(expected, indent=1) + "\n")
