@@ -6,6 +6,7 @@
 #include <lamina/image.hpp>
 #include <lamina/inspect.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -138,6 +139,43 @@ TEST_CASE("gemma 4 sees: settings that are not supported are refused") {
                contains("/text_config/pad_token_id") && contains("stands for images"));
     CHECK_THAT(refused([](json &c) { c["image_token_id"] = 53; }), contains("the tokenizer has no token 53"));
     CHECK(refused([](json &c) { c.erase("vision_config"); }).empty()); // transformers then has texts alone, too
+}
+
+// How likely `word` is after a prompt with an image, in whose place the decoder is given `filler`.
+double likelihood(Session &session, std::vector<int32_t> ids, const Tensor &seen, int32_t filler, int32_t word) {
+    const auto count = static_cast<int64_t>(ids.size()), channels = seen.shape().back();
+    Tensor rows(TensorType{DType::f32, {1, count, channels}}), mask(TensorType{DType::i32, {1, count}});
+    size_t row = 0;
+    for (size_t i = 0; i < ids.size(); ++i) {
+        if (ids[i] >= 0) continue;
+        const auto width = static_cast<size_t>(channels);
+        std::ranges::copy(seen.f32().subspan(row++ * width, width), rows.f32().subspan(i * width).begin());
+        mask.i32()[i] = 1, ids[i] = filler;
+    }
+    const TensorMap out = session.run("decode", {{"ids", Tensor::of({1, count}, ids)},
+                                                 {"position", Tensor::of({1}, std::vector<int32_t>{0})},
+                                                 {"image_rows", std::move(rows)},
+                                                 {"image_mask", std::move(mask)}});
+    const Tensor &logits = out.at("logits");
+    const auto words = static_cast<size_t>(logits.shape().back());
+    double sum = 0;
+    for (const float each : logits.f32().last(words)) sum += std::exp(double{each});
+    return logits.f32().last(words)[static_cast<size_t>(word)] - std::log(sum);
+}
+
+TEST_CASE("gemma 4 sees: the decoder is given padding in the place of images, whose embeddings of layers count") {
+    const TemporaryFolder folder;
+    const Model model = runtime().load(talking(folder, "gemma4_sees"));
+    Session session = runtime().session(model, runtime().device("cpu"));
+    const std::vector<Image> images{read_image(test::architectures / "images" / "files" / "photo.png")};
+    const std::vector<int32_t> ids = image_prompt_ids(session, "w40 <image>w5 w41", images);
+    GenerateOptions options;
+    options.max_length = 1;
+    const Hypothesis found = generate_from_ids(session, ids, options).front();
+    const GraphRun run = image_inputs(model, images);
+    const Tensor seen = session.run(run.graph, run.inputs).at("tokens");
+    CHECK(std::abs(found.log_probability - likelihood(session, ids, seen, 3, found.tokens.front())) < 1e-4);
+    CHECK(std::abs(found.log_probability - likelihood(session, ids, seen, 50, found.tokens.front())) > 1e-3);
 }
 
 // A model whose file has another number at a tensor of one.
