@@ -129,7 +129,7 @@ if __name__ == "__main__":
     seeing("qwen3_5_sees", T.Qwen3_5ForConditionalGeneration(whole(
         T.Qwen3_5Config, third | dict(depth=2, num_position_embeddings=49), **remembering)), [(6, 10), (4, 2)],
         size={"shortest_edge": 16 * 16, "longest_edge": 40 * 40}, image_mean=[0.5] * 3, image_std=[0.5] * 3)
-    torch.manual_seed(33)
+    torch.manual_seed(51)
     # Without sections, and with more pairs than the usual ones have.
     wide = remembering | dict(rope_parameters=rope("default", partial_rotary_factor=1.0), head_dim=72, num_attention_heads=2,
                               num_key_value_heads=1)
