@@ -36,19 +36,18 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 
 MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
-               "ernie4_5", "ernie4_5_moe", "esm", "exaone4", "falcon", "falcon_h1", "gemma", "gemma2", "gemma3",
-               "gemma3_text", "gemma4", "gemma4_text",
-               "gemma4_vision", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "gpt2", "gpt_neo",
-               "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte", "hubert", "idefics3",
-               "idefics3_vision", "internvl", "internvl_vision", "lfm2", "lfm2_moe", "llama", "llava", "m2m_100", "mamba2",
-               "marian", "mbart", "ministral3", "mistral", "mistral3", "mixtral", "modernbert", "mpnet", "mpt", "mt5",
-               "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmo3", "olmoe", "opt", "paligemma", "pegasus", "phi", "phi3",
-               "pixtral", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision", "qwen2_moe", "qwen2_vl",
-               "qwen2_vl_text", "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text",
-               "qwen3_5_moe_vision", "qwen3_5_text", "qwen3_5_vision", "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_moe",
-               "qwen3_vl_moe_text", "qwen3_vl_moe_vision", "qwen3_vl_text", "qwen3_vl_vision", "roberta", "siglip",
-               "siglip_text_model", "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision", "stablelm", "starcoder2",
-               "t5", "vit", "wav2vec2", "wavlm", "whisper", "xlm-roberta"]
+               "ernie4_5", "ernie4_5_moe", "esm", "exaone4", "falcon", "falcon_h1", "falcon_mamba", "gemma", "gemma2",
+               "gemma3", "gemma3_text", "gemma4", "gemma4_text", "gemma4_vision", "glm", "glm4", "glm4_moe", "glm4_moe_lite",
+               "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte",
+               "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2", "lfm2_moe", "llama", "llava",
+               "m2m_100", "mamba", "mamba2", "marian", "mbart", "ministral3", "mistral", "mistral3", "mixtral", "modernbert",
+               "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmo3", "olmoe", "opt", "paligemma",
+               "pegasus", "phi", "phi3", "pixtral", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision",
+               "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe",
+               "qwen3_5_moe_text", "qwen3_5_moe_vision", "qwen3_5_text", "qwen3_5_vision", "qwen3_moe", "qwen3_next",
+               "qwen3_vl", "qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_vl_moe_vision", "qwen3_vl_text", "qwen3_vl_vision",
+               "roberta", "siglip", "siglip_text_model", "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision",
+               "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "wavlm", "whisper", "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
@@ -77,7 +76,9 @@ NO_EFFECT = {
         "init_std", "initializer_cutoff_factor", "initializer_factor", "initializer_range", "layer_scale_init_value",
         "logit_scale_init_value",
         "mamba_dt_init_floor", "mamba_dt_max", "rescale_prenorm_residual", "sinusoidal_pos_embds", "time_step_floor",
-        "time_step_max", "time_step_min", "-mamba2.rescale_prenorm_residual", "-nemotron_h.time_step_min"],
+        "time_step_init_scheme", "time_step_max", "time_step_min", "time_step_scale",
+        "-falcon_mamba.rescale_prenorm_residual", "-mamba.rescale_prenorm_residual", "-mamba2.rescale_prenorm_residual",
+        "-nemotron_h.time_step_min"],
     "sizes of heads, which their class says": ["num_labels"],
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
@@ -92,7 +93,7 @@ NO_EFFECT = {
         "_attn_implementation", "attn_implementation", "chunk_size", "chunk_size_feed_forward", "deterministic_flash_attn",
         "distributed_config", "dtype", "experts_implementation", "mamba_chunk_size", "num_logits_to_keep", "pretraining_tp",
         "residual_in_fp32", "slow_but_exact", "fusion_config", "reorder_and_upcast_attn", "torch_dtype",
-        "use_mamba_kernels"],
+        "use_associative_scan", "use_falcon_mambapy", "use_mamba_kernels", "use_mambapy"],
     "where a file is from": [
         "_commit_hash", "_name_or_path", "architectures", "model_type", "name_or_path", "transformers_version"],
     "read, but not used": ["gemma3_text.attn_logit_softcapping", "mamba2.time_step_rank", "mistral.layer_types",

@@ -104,8 +104,8 @@ struct CpuFallback {
                       "y: sequence B T heads*D"),
         cpu_kernel<cpu_fallback::selective_scan>(
             "selective_scan",
-            "heads groups state_dim min_step max_step; x: B T heads*E+2*groups*state_dim, step: B T heads, "
-            "position?: i32 B, lengths?: i32 B; log_rate: heads, offset: heads, skip?: heads -> y: B T heads*E; "
+            "heads groups state_dim rates min_step max_step; x: B T heads*E+2*groups*state_dim, step: B T heads, "
+            "position?: i32 B, lengths?: i32 B; log_rate: heads*rates, offset: heads, skip?: heads -> y: B T heads*E; "
             "state=position: B heads state_dim E"),
         cpu_kernel<cpu_fallback::softmax>("softmax", "x: ... C -> y: ... C"),
         cpu_kernel<cpu_fallback::top_k>("top_k",

@@ -1,4 +1,4 @@
-// Mamba-2's selective scan. Columns of a state do not depend on each other, so threads share them out.
+// The selective scan of Mamba and Mamba-2. Columns of a state do not depend on each other, so threads share them out.
 #include "gates.hpp"
 #include "kernels.hpp"
 #include "matrix.hpp"
@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -16,22 +18,23 @@ constexpr int64_t scan_columns = 64; // that are computed together: with 256 row
 
 struct Scan {
     Tensor x, y, position, lengths, state, skip;
-    int64_t heads, groups, state_dim, value_dim, steps;
+    std::span<const float> log_rate;
+    int64_t heads, groups, state_dim, rates, value_dim, steps;
 
     explicit Scan(const Call &call)
         : x(call.in("x")), y(call.out("y")), position(call.in("position")), lengths(call.in("lengths")),
-          state(call.state("state")), skip(call.weight("skip")), heads(call.integer("heads")),
-          groups(call.integer("groups")), state_dim(call.integer("state_dim")), value_dim(y.cols() / heads),
-          steps(y.dim(1)) {}
+          state(call.state("state")), skip(call.weight("skip")), log_rate(call.weight("log_rate").f32()),
+          heads(call.integer("heads")), groups(call.integer("groups")), state_dim(call.integer("state_dim")),
+          rates(call.integer("rates")), value_dim(y.cols() / heads), steps(y.dim(1)) {}
 
     // In a head, from the column `first` on.
     void columns(int64_t b, int64_t h, int64_t first, const float *lost, const float *moved) const;
 };
 
-// What states are multiplied by, minus 1, and values: (B, heads, T) of each.
+// What states are multiplied by, minus 1, unless their rows have rates of their own, and values: (B, heads, T) of each.
 void find_steps(const Call &call, const Scan &scan, float *lost, float *moved) {
     const Tensor step = call.in("step");
-    const auto rate = call.weight("log_rate").f32(), offset = call.weight("offset").f32();
+    const auto offset = call.weight("offset").f32();
     const auto least = static_cast<float>(call.real("min_step")), limit = static_cast<float>(call.real("max_step"));
     const float most = limit == 0 ? std::numeric_limits<float>::max() : limit;
     in_ranges(step.rows(), part_values / 64 / scan.heads + 1, [&](int64_t begin, int64_t end) {
@@ -40,9 +43,30 @@ void find_steps(const Call &call, const Scan &scan, float *lost, float *moved) {
                 const auto head = static_cast<size_t>(h);
                 const int64_t at = (r / scan.steps * scan.heads + h) * scan.steps + r % scan.steps;
                 moved[at] = std::clamp(softplus(step.row(r)[head] + offset[head]), least, most);
-                lost[at] = std::expm1(-std::exp(rate[head]) * moved[at]);
+                if (scan.rates == 1) lost[at] = std::expm1(-std::exp(scan.log_rate[head]) * moved[at]);
             }
     });
+}
+
+// Where each row has a rate of its own: a few columns of a state, most often one.
+void scan_rows(const ScanTokens &tokens, std::span<const float> log_rate, float *state, int64_t row, int64_t columns) {
+    std::vector<float> rate(log_rate.size());
+    std::ranges::transform(log_rate, rate.begin(), [](float v) { return std::exp(v); });
+    for (int64_t t = 0; t < tokens.count; ++t) {
+        const float *const key = tokens.key + t * tokens.stride, *const query = tokens.query + t * tokens.stride,
+                           *const value = tokens.value + t * tokens.stride;
+        float *const y = tokens.y + t * tokens.y_stride;
+        std::transform(value, value + columns, y, [&](float v) { return tokens.skip * v; });
+        for (int64_t i = 0; i < tokens.state_dim; ++i) {
+            const float lost = std::expm1(-rate[static_cast<size_t>(i)] * tokens.moved[t]),
+                        taken = key[i] * tokens.moved[t];
+            float *const h = state + i * row;
+            for (int64_t c = 0; c < columns; ++c) {
+                h[c] = h[c] + lost * h[c] + taken * value[c];
+                y[c] += query[i] * h[c];
+            }
+        }
+    }
 }
 
 void Scan::columns(int64_t b, int64_t h, int64_t first, const float *lost, const float *moved) const {
@@ -63,11 +87,16 @@ void Scan::columns(int64_t b, int64_t h, int64_t first, const float *lost, const
     for (int64_t t = tokens.count; t < steps; ++t) std::fill_n(tokens.y + t * y.cols(), width, 0.0F);
     const Matrix own(state ? 0 : state_dim, scan_columns); // where nobody keeps a state
     std::ranges::fill(own.all(), 0.0F);
-    if (!state) return selective_scan_columns(tokens, own.data(), scan_columns, width);
+    const auto follow = [&](float *values, int64_t row_size) {
+        if (rates == 1) return selective_scan_columns(tokens, values, row_size, width);
+        scan_rows(tokens, log_rate.subspan(static_cast<size_t>(h * rates), static_cast<size_t>(rates)), values,
+                  row_size, width);
+    };
+    if (!state) return follow(own.data(), scan_columns);
     float *const kept = state.f32().data() + (b * heads + h) * state_dim * value_dim + first;
     if (position.i32()[static_cast<size_t>(b)] == 0)
         for (int64_t i = 0; i < state_dim; ++i) std::fill_n(kept + i * value_dim, width, 0.0F);
-    selective_scan_columns(tokens, kept, value_dim, width);
+    follow(kept, value_dim);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Mamba-2's selective scan, with or without a state. README.md has the maths.
+// The selective scan of Mamba and Mamba-2, with or without a state. README.md has the maths.
 #include <lamina/plugin.hpp>
 
 #include "selective_scan.kernels.hpp"
@@ -32,12 +32,14 @@ struct SelectiveScan {
     static constexpr auto id = "selective_scan";
     static constexpr auto summary =
         "what queries read from a state that fades and takes in values under keys, token by token";
-    static constexpr auto source = "Dao, Gu: Transformers are SSMs (Mamba-2), arXiv:2405.21060, sections 2 and 7";
+    static constexpr auto source = "Dao, Gu: Transformers are SSMs (Mamba-2), arXiv:2405.21060, sections 2 and 7; Gu, "
+                                   "Dao: Mamba, arXiv:2312.00752, section 3";
 
     static constexpr std::array params{
         required(integer("heads", "states, each with values of its own", 1, 1)),
         integer("groups", "of keys and queries, each shared by heads / groups neighbouring heads", 1, 1),
         required(integer("state_dim", "channels of a key and a query", 1, 1, 256)),
+        integer("rates", "of a state: 1, or state_dim if each of its rows has its own, as in Mamba", 1, 1, 256),
         real("min_step", "the least that a token moves a state", 0, 0, 1e6),
         real("max_step", "and the most; 0: no limit", 0, 0, 1e6),
     };
@@ -48,7 +50,7 @@ struct SelectiveScan {
         optional(indices("lengths", "B", "0 T+1", "how many of a sequence's tokens count; all when left out")),
     };
     static constexpr std::array weights{
-        weight("log_rate", "heads", "the logarithm of how fast a state fades with its steps"),
+        weight("log_rate", "heads*rates", "the logarithm of how fast a state fades with its steps"),
         weight("offset", "heads", "added to `step`"),
         optional(weight("skip", "heads", "times the values, added to the result; 0 when left out")),
     };
@@ -81,6 +83,10 @@ struct SelectiveScan {
         "B=2 T=3 heads=4 state_dim=128 E=9 +position +state position=one",
         "B=1 T=19 heads=2 state_dim=16 E=16 min_step=0.5 max_step=0.75 step=large",
         "B=1 T=300 heads=1 state_dim=8 E=8 x=offset +skip",
+        "B=2 T=9 heads=37 state_dim=16 E=1 rates=16 +skip",
+        "B=3 T=1 heads=48 groups=2 state_dim=16 E=1 rates=16 +position +state +skip",
+        "B=2 T=6 heads=6 groups=2 state_dim=20 E=5 rates=20 +position +state +lengths weights=f16",
+        "B=2 T=3 heads=10 groups=2 state_dim=12 E=3 +position +state position=one",
     };
 
     static void check(const Call &call) {
@@ -88,6 +94,9 @@ struct SelectiveScan {
         if (heads % groups != 0)
             throw Invalid("heads must be a multiple of groups: found " + std::to_string(heads) + " and " +
                           std::to_string(groups));
+        if (const int64_t rates = call.integer("rates"); rates != 1 && rates != call.integer("state_dim"))
+            throw Invalid("rates must be 1 or state_dim: found " + std::to_string(rates) + " and " +
+                          std::to_string(call.integer("state_dim")));
         if (call.real("min_step") > longest_step(call))
             throw Invalid("min_step must be at most max_step: found " + std::to_string(call.real("min_step")) +
                           " and " + std::to_string(call.real("max_step")));
@@ -108,6 +117,7 @@ struct SelectiveScan {
         constexpr int64_t columns = 16, lanes = 8; // of a workgroup; invocations for each column
         const Tensor x = call.in("x"), y = call.out("y"), state = call.state("state");
         const Heads heads(call);
+        const int64_t together = heads.count / heads.groups * heads.value_dim; // columns that share keys
         const int64_t batch = y.dim(0), values = batch * heads.count * heads.state_dim * heads.value_dim;
         (void)u32(x.size()), (void)u32(y.size()), (void)u32(values); // the kernel counts elements in 32 bits
         const struct {
@@ -124,8 +134,7 @@ struct SelectiveScan {
         // Without a state, states end in memory that nobody reads.
         const lamina_ref after =
             state ? plan.state("state") : plan.scratch(values * static_cast<int64_t>(sizeof(float)));
-        plan.dispatch(lamina_kernels::selective_scan,
-                      plan.spread(batch * heads.count * ceil_div(heads.value_dim, columns)),
+        plan.dispatch(lamina_kernels::selective_scan, plan.spread(batch * heads.groups * ceil_div(together, columns)),
                       {plan.in("x"), plan.in("step"), plan.in("position"), plan.in("lengths"), plan.weight("log_rate"),
                        plan.weight("offset"), plan.weight("skip"), after, plan.out("y")},
                       push,
@@ -134,7 +143,8 @@ struct SelectiveScan {
                        {2, dtype_of(call.weight("skip"))},
                        {3, static_cast<bool>(state)},
                        {4, static_cast<bool>(call.in("lengths"))},
-                       {5, u32(ceil_div(heads.state_dim, lanes))}});
+                       {5, u32(ceil_div(heads.state_dim, lanes))},
+                       {6, call.integer("rates") != 1}});
     }
 
   private:
@@ -152,7 +162,10 @@ struct SelectiveScan {
         std::span<float> kept;
         if (state) kept = state.f32().subspan(static_cast<size_t>(b * heads.count + h) * own.size(), own.size());
         if (state && position.i32()[static_cast<size_t>(b)] > 0) std::ranges::copy(kept, own.begin());
-        const double rate = std::exp(call.weight("log_rate").f32()[head]), offset = call.weight("offset").f32()[head];
+        const auto rates = static_cast<size_t>(call.integer("rates"));
+        const auto log_rate = call.weight("log_rate").f32().subspan(head * rates, rates);
+        const double offset = call.weight("offset").f32()[head];
+        std::vector<double> fade(rows);
         for (int64_t t = 0; t < tokens; ++t) {
             const int64_t r = b * y.dim(1) + t;
             const auto part = [&](int64_t first, size_t size) {
@@ -162,12 +175,13 @@ struct SelectiveScan {
                        query = part(heads.query(h), rows);
             const double moved =
                 std::clamp(softplus(call.in("step").row(r)[head] + offset), call.real("min_step"), longest_step(call));
-            const double fade = std::exp(-rate * moved);
+            for (size_t i = 0; i < rows; ++i)
+                fade[i] = std::exp(-std::exp(static_cast<double>(log_rate[rates == 1 ? 0 : i])) * moved);
             for (size_t j = 0; j < columns; ++j) {
                 double sum = skip ? static_cast<double>(skip.f32()[head]) * value[j] : 0;
                 for (size_t i = 0; i < rows; ++i) {
                     double &at = own[i * columns + j];
-                    at = fade * at + moved * key[i] * value[j];
+                    at = fade[i] * at + moved * key[i] * value[j];
                     sum += query[i] * at;
                 }
                 y.row(r)[static_cast<size_t>(heads.value(h)) + j] = static_cast<float>(sum);

@@ -60,6 +60,17 @@ TEST_CASE("Falcon-H1: factors beside biases, and sizes") {
     CHECK_THAT(refusal("falcon_h1", "layer_types", {"hybrid", "hybrid"}), contains("leave it out"));
 }
 
+TEST_CASE("Mamba: sizes, and what transformers makes of its weights") {
+    CHECK_THAT(refusal("mamba", "rescale_prenorm_residual", true), contains("/rescale_prenorm_residual"));
+    CHECK_THAT(refusal("mamba", "intermediate_size", nullptr), contains("/intermediate_size") && contains("null"));
+    CHECK_THAT(refusal("mamba", "time_step_rank", 4), contains("'backbone.layers.0.mixer.x_proj.weight'"));
+    CHECK_THAT(refusal("mamba", "state_size", 2147483647), contains("/state_size"));
+    CHECK_THAT(refusal("mamba", "layer_types", {"mamba", "mamba"}), contains("leave it out"));
+    CHECK(File("gguf_mamba_plain").with("mamba.ssm.dt_b_c_rms", false).empty());
+    CHECK_THAT(File("gguf_mamba_plain").with("mamba.ssm.time_step_rank", uint32_t{3}),
+               contains("'blk.0.ssm_x.weight'"));
+}
+
 TEST_CASE("Falcon in GGUF: the order of queries, keys and values is the one that llama.cpp takes") {
     const File file("gguf_falcon_plain");
     constexpr size_t length = sizeof(uint64_t); // before the characters

@@ -167,6 +167,18 @@ def scanning_decoders():
                        time_step_limit=(0.5, 1.5), tie_word_embeddings=True, layer_norm_epsilon=1e-3)), recurrent=True)
     decoder("mamba2_plain", T.Mamba2ForCausalLM, T.Mamba2Config(**mamba), dtype=torch.float32, recurrent=True)
 
+    first = dict(vocab_size=vocabulary, hidden_size=20, num_hidden_layers=2, state_size=6, bos_token_id=1, eos_token_id=2,
+                 pad_token_id=0, use_associative_scan=False)
+    decoder("mamba", T.MambaForCausalLM, T.MambaConfig(**first, time_step_rank=3), recurrent=True)
+    decoder("mamba_biased", T.MambaForCausalLM, T.MambaConfig(
+        **first, expand=3, use_bias=True, use_conv_bias=False, conv_kernel=3, hidden_act="gelu", layer_norm_epsilon=1e-3,
+        tie_word_embeddings=False), recurrent=True)
+    decoder("mamba_plain", T.MambaForCausalLM, T.MambaConfig(**first), dtype=torch.float32, recurrent=True)
+    decoder("falcon_mamba", T.FalconMambaForCausalLM, T.FalconMambaConfig(
+        **first, time_step_rank=4, mixer_rms_eps=0.1), recurrent=True)
+    decoder("falcon_mamba_plain", T.FalconMambaForCausalLM, T.FalconMambaConfig(
+        **first, mixer_rms_eps=1e-5, tie_word_embeddings=False), dtype=torch.float32, recurrent=True)
+
     granite = llama_like(num_hidden_layers=3, layer_types=["mamba", "attention", "mamba"], hidden_size=36, mamba_n_heads=6,
                          mamba_d_state=10, mamba_n_groups=2, shared_intermediate_size=28, num_local_experts=5,
                          num_experts_per_tok=2, embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3,

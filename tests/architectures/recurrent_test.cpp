@@ -98,7 +98,7 @@ TEST_CASE("memories: texts are the same with caches, which grow, and without") {
 }
 
 TEST_CASE("memories: texts that join others and leave them are what they are alone") {
-    const std::string name = GENERATE("qwen3_5_moe", "granite_hybrid", "falcon_h1");
+    const std::string name = GENERATE("qwen3_5_moe", "granite_hybrid", "falcon_h1", "falcon_mamba");
     CAPTURE(name);
     const Recurrent model(name);
     const std::vector<std::string> texts = texts_of(11);

@@ -445,6 +445,10 @@ def seeing_decoders(decoder, gemma, rope):
 def scanning_decoders(decoder, rope):
     """Most or all of their layers have a state, as in Mamba-2."""
     common = {k: v for k, v in decoder.items() if k in ("vocab_size", "tie_word_embeddings", "pad_token_id")}
+    first = common | dict(hidden_size=24, num_hidden_layers=2, expand=2, state_size=6, time_step_rank=3, conv_kernel=4,
+                          use_bias=False, use_conv_bias=True, hidden_act="silu", layer_norm_epsilon=1e-5)
+    yield plain(T.MambaForCausalLM, T.MambaConfig, **first)
+    yield plain(T.FalconMambaForCausalLM, T.FalconMambaConfig, **first, mixer_rms_eps=1e-3)
     yield plain(T.Mamba2ForCausalLM, T.Mamba2Config, **common, hidden_size=24, num_hidden_layers=2, expand=2, num_heads=6,
                 head_dim=8, state_size=10, n_groups=2, conv_kernel=4, use_bias=False, use_conv_bias=True, hidden_act="silu",
                 layer_norm_epsilon=1e-5, time_step_limit=[0.25, 1.5])

@@ -172,6 +172,15 @@ def decoders():
         ssm_out_multiplier=0.23570226039551587, time_step_floor=0.0001, time_step_max=0.1, time_step_min=0.001,
         transformers_version="4.52.0.dev0"), {}
 
+    yield "mamba-130m-hf", dict(
+        architectures=["MambaForCausalLM"], bos_token_id=0, conv_kernel=4, d_inner=48, d_model=24, eos_token_id=0, expand=2,
+        fused_add_norm=True, hidden_act="silu", hidden_size=24, initializer_range=0.1, intermediate_size=48,
+        layer_norm_epsilon=1e-5, model_type="mamba", n_layer=2, num_hidden_layers=2, pad_token_id=0,
+        pad_vocab_size_multiple=8, rescale_prenorm_residual=False, residual_in_fp32=True, rms_norm=True, ssm_cfg={},
+        state_size=6, time_step_floor=0.0001, time_step_init_scheme="random", time_step_max=0.1, time_step_min=0.001,
+        time_step_rank=3, time_step_scale=1.0, torch_dtype="float32", transformers_version="4.39.0.dev0", use_bias=False,
+        use_cache=True, use_conv_bias=True, vocab_size=VOCABULARY), {}
+
     gemma2 = {k: v for k, v in llama.items() if k not in ("pretraining_tp", "rope_scaling", "tie_word_embeddings")} | dict(
         architectures=["Gemma2ForCausalLM"], attention_bias=False, attention_dropout=0.0, attn_logit_softcapping=50.0,
         bos_token_id=2, cache_implementation="hybrid", eos_token_id=1, final_logit_softcapping=30.0, head_dim=8,

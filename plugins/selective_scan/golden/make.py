@@ -47,3 +47,15 @@ for case, heads, groups, state_dim, width, limits in (("heads", 2, 2, 4, 3, {}),
     inputs = {"x": x, "step": step, "position": torch.tensor([7, 0]), "lengths": torch.tensor([6, 2])}
     write(__file__, case + "_state", sizes, inputs, {"y": torch.stack(y)}, weights, {"state": state},
           {"state": torch.stack(kept)})
+
+# Mamba's recurrence, a channel at a time: each row of a state has a rate of its own.
+channels, rows = 6, 5
+x, step, log_rate = random(2, 7, channels + 2 * rows), random(2, 7, channels), random(channels, rows)
+offset, skip = random(channels), random(channels)
+value, key, query = x.split([channels, rows, rows], 2)
+dt, h, outputs = F.softplus(step + offset), torch.zeros(2, channels, rows, dtype=x.dtype), []
+for t in range(7):
+    h = torch.exp(-torch.exp(log_rate) * dt[:, t, :, None]) * h + (dt * value)[:, t, :, None] * key[:, t, None]
+    outputs.append((h * query[:, t, None]).sum(2) + skip * value[:, t])
+write(__file__, "rates", {"heads": channels, "state_dim": rows, "rates": rows}, {"x": x, "step": step},
+      {"y": torch.stack(outputs, 1)}, {"log_rate": log_rate.flatten(), "offset": offset, "skip": skip})
