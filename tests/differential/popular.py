@@ -252,6 +252,22 @@ def seeing(llama):
         vision_config=patches | dict(deepstack_visual_indexes=[0], hidden_act="gelu_pytorch_tanh", in_channels=3,
                                      initializer_range=0.02, model_type="qwen3_vl_moe",
                                      num_position_embeddings=16)), dict(extra=turned)
+    texts = {k: v for k, v in texts.items() if k not in ("architectures", "intermediate_size", "rope_scaling", "rope_theta",
+                                                         "tie_word_embeddings", "torch_dtype", "transformers_version")}
+    yield "Qwen3.6-35B-A3B", tokens | dict(
+        architectures=["Qwen3_5MoeForConditionalGeneration"], model_type="qwen3_5_moe", tie_word_embeddings=False,
+        transformers_version="4.57.0.dev0", text_config=texts | dict(
+            attn_output_gate=True, full_attention_interval=2, layer_types=["linear_attention", "full_attention"],
+            linear_conv_kernel_dim=4, linear_key_head_dim=6, linear_num_key_heads=2, linear_num_value_heads=4,
+            linear_value_head_dim=10, mamba_ssm_dtype="float32", mlp_only_layers=[], model_type="qwen3_5_moe_text",
+            moe_intermediate_size=20, mtp_num_hidden_layers=1, mtp_use_dedicated_embeddings=False, num_experts=4,
+            num_experts_per_tok=2, router_aux_loss_coef=0.001, shared_expert_intermediate_size=16,
+            rope_parameters={"mrope_interleaved": True, "mrope_section": [1, 1, 0], "partial_rotary_factor": 0.25,
+                             "rope_theta": 10000000, "rope_type": "default"}),
+        vision_config=patches | dict(deepstack_visual_indexes=[], hidden_act="gelu_pytorch_tanh", in_channels=3,
+                                     initializer_range=0.02, model_type="qwen3_5_moe",
+                                     num_position_embeddings=16)), dict(
+        extra={"mtp.fc.weight": [24, 48], "mtp.norm.weight": [24]})
 
 
 def talking_about_images():
@@ -272,22 +288,6 @@ def talking_about_images():
         transformers_version="4.36.0.dev0", vision_config=clip, vision_feature_layer=-2,
         vision_feature_select_strategy="default", vocab_size=VOCABULARY), dict(rename=published)
     yield "paligemma-3b-mix-224", dict(
-    texts = {k: v for k, v in texts.items() if k not in ("architectures", "intermediate_size", "rope_scaling", "rope_theta",
-                                                         "tie_word_embeddings", "torch_dtype", "transformers_version")}
-    yield "Qwen3.6-35B-A3B", tokens | dict(
-        architectures=["Qwen3_5MoeForConditionalGeneration"], model_type="qwen3_5_moe", tie_word_embeddings=False,
-        transformers_version="4.57.0.dev0", text_config=texts | dict(
-            attn_output_gate=True, full_attention_interval=2, layer_types=["linear_attention", "full_attention"],
-            linear_conv_kernel_dim=4, linear_key_head_dim=6, linear_num_key_heads=2, linear_num_value_heads=4,
-            linear_value_head_dim=10, mamba_ssm_dtype="float32", mlp_only_layers=[], model_type="qwen3_5_moe_text",
-            moe_intermediate_size=20, mtp_num_hidden_layers=1, mtp_use_dedicated_embeddings=False, num_experts=4,
-            num_experts_per_tok=2, router_aux_loss_coef=0.001, shared_expert_intermediate_size=16,
-            rope_parameters={"mrope_interleaved": True, "mrope_section": [1, 1, 0], "partial_rotary_factor": 0.25,
-                             "rope_theta": 10000000, "rope_type": "default"}),
-        vision_config=patches | dict(deepstack_visual_indexes=[], hidden_act="gelu_pytorch_tanh", in_channels=3,
-                                     initializer_range=0.02, model_type="qwen3_5_moe",
-                                     num_position_embeddings=16)), dict(
-        extra={"mtp.fc.weight": [24, 48], "mtp.norm.weight": [24]})
         architectures=["PaliGemmaForConditionalGeneration"], bos_token_id=2, eos_token_id=1, hidden_size=24,
         ignore_index=-100, image_token_index=5, model_type="paligemma", pad_token_id=0, projection_dim=24,
         torch_dtype="float32", transformers_version="4.41.0.dev0", vocab_size=VOCABULARY,
