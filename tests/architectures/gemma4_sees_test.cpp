@@ -71,9 +71,9 @@ TEST_CASE("gemma 4 sees: an image has the pixels that transformers' processor gi
 TEST_CASE("gemma 4 sees: without a preprocessor, texts alone are read") {
     const TemporaryFolder folder;
     const fs::path files = talking(folder, "gemma4_sees_together");
-    CHECK(inspect(runtime(), files).generation->images);
+    CHECK(inspect(runtime(), files).generation->images.has_value());
     fs::remove(files / "preprocessor_config.json");
-    CHECK_FALSE(inspect(runtime(), files).generation->images);
+    CHECK_FALSE(inspect(runtime(), files).generation->images.has_value());
     CHECK(inspect(runtime(), files).graphs.size() == 1);
 }
 
