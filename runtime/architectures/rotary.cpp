@@ -194,9 +194,9 @@ std::vector<int64_t> axes_of(const Config &rope, int64_t channels) {
             rope.fail("mrope_section", "expected whole numbers");
         out.insert(out.end(), static_cast<size_t>(section), axis++ % 3);
     }
-    if (pairs != static_cast<double>(channels / 2))
-        rope.fail("mrope_section",
-                  "expected numbers of pairs of channels, " + std::to_string(channels / 2) + " in all");
+    const int64_t all = channels / 2;
+    if (pairs != static_cast<double>(all))
+        rope.fail("mrope_section", "expected numbers of pairs of channels, " + std::to_string(all) + " in all");
     return out;
 }
 
