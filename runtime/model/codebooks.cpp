@@ -221,12 +221,34 @@ void tq2_0(const uint8_t *block, std::byte *to) {
     });
 }
 
+// Blocks of q4_0 with the same factor, which comes first: (value + 8) * factor - 8 * factor.
+template <class F> void put_small(const uint8_t *block, std::byte *to, size_t values, F &&value) {
+    using plugin::Q4_0;
+    constexpr auto of_block = static_cast<size_t>(Q4_0::values), bytes = static_cast<size_t>(Q4_0::bytes);
+    for (size_t first = 0; first < values; first += of_block, to += bytes) {
+        std::memcpy(to, block, 2);
+        for (size_t i = 0; i < of_block / 2; ++i)
+            to[2 + i] = static_cast<std::byte>((value(first + i) + 8) | (value(first + i + of_block / 2) + 8) << 4);
+    }
+}
+
+// A bit a value: 1 or -1. f16 factor first.
+void q1_0(const uint8_t *block, std::byte *to) {
+    put_small(block, to, 128, [&](size_t i) { return (block[2 + i / 8] >> i % 8 & 1) != 0 ? 1 : -1; });
+}
+
+// Two bits a value: -1 to 2. f16 factor first.
+void q2_0(const uint8_t *block, std::byte *to) {
+    put_small(block, to, 64, [&](size_t i) { return (block[2 + i / 4] >> i % 4 * 2 & 3) - 1; });
+}
+
 constexpr std::array codebooks{
     Codebook{"IQ2_XXS", DType::i8_k, 66, iq2_xxs}, Codebook{"IQ2_XS", DType::i8_k, 74, iq2_xs},
     Codebook{"IQ2_S", DType::i8_k, 82, iq2_s},     Codebook{"IQ3_XXS", DType::i8_k, 98, iq3_xxs},
     Codebook{"IQ3_S", DType::i8_k, 110, iq3_s},    Codebook{"IQ1_S", DType::i8_k, 50, iq1_s},
     Codebook{"IQ1_M", DType::i8_k, 56, iq1_m},     Codebook{"TQ1_0", DType::q2_k, 54, tq1_0},
-    Codebook{"TQ2_0", DType::q2_k, 66, tq2_0}};
+    Codebook{"TQ2_0", DType::q2_k, 66, tq2_0},     Codebook{"Q1_0", DType::q4_0, 18, q1_0, 128},
+    Codebook{"Q2_0", DType::q4_0, 18, q2_0, 64}};
 
 } // namespace
 
@@ -240,8 +262,9 @@ Weight by_codebook(const Codebook &codebook, const Shape &shape, std::span<const
                    std::shared_ptr<const void> owner) {
     Weight raw{TensorType(), stored, std::move(owner)};
     return Weight::made_of({codebook.dtype, shape}, {std::move(raw)}, [&codebook, stored](std::span<std::byte> out) {
+        const plugin::StorageType &kept = storage_of(codebook.dtype);
         const auto from = static_cast<size_t>(codebook.block_bytes),
-                   to = static_cast<size_t>(storage_of(codebook.dtype).block_bytes);
+                   to = static_cast<size_t>(kept.block_bytes * (codebook.block_values / kept.block_values));
         const auto *bytes = reinterpret_cast<const uint8_t *>(stored.data());
         const size_t blocks = stored.size() / from, part = 4096;
         in_parallel((blocks + part - 1) / part, cores(), [&](size_t piece, size_t) {

@@ -1,5 +1,5 @@
-// GGML's formats that layers do not take, and what each is without loss: blocks of 256 values of 1 to 3 bits, which a
-// codebook turns into numbers (IQ1 to IQ3), or which are -1, 0 or 1 (TQ).
+// GGML's formats that layers do not take, and what each is without loss: blocks of values of 1 to 3 bits, which a
+// codebook turns into numbers (IQ1 to IQ3), or which are from -1 to 2 (TQ, Q1_0, Q2_0).
 #pragma once
 
 #include "model/weights.hpp"
@@ -14,8 +14,9 @@ namespace lamina::model {
 struct Codebook {
     std::string_view ggml; // "IQ2_XXS"
     DType dtype;           // that its values are in memory
-    int64_t block_bytes;   // of 256 values in a file
+    int64_t block_bytes;   // in a file
     void (*write)(const uint8_t *block, std::byte *out);
+    int64_t block_values = 256;
 };
 
 // Nothing if layers take the format as it is, or if it is unknown.

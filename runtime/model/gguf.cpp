@@ -95,7 +95,7 @@ constexpr std::array ggml_types{
     GgmlType{26, "I32", 1, 4},        GgmlType{27, "I64", 1, 8},        GgmlType{28, "F64", 1, 8},
     GgmlType{29, "IQ1_M", 256, 56},   GgmlType{30, "BF16", 1, 2},       GgmlType{34, "TQ1_0", 256, 54},
     GgmlType{35, "TQ2_0", 256, 66},   GgmlType{39, "MXFP4", 32, 17},    GgmlType{40, "NVFP4", 64, 36},
-    GgmlType{41, "Q1_0", 128, 18}};
+    GgmlType{41, "Q1_0", 128, 18},    GgmlType{42, "Q2_0", 64, 18}};
 
 const plugin::StorageType *dtype_of(const GgmlType &type) {
     std::string lower = type.name;

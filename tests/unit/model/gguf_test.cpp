@@ -69,6 +69,31 @@ TEST_CASE("gguf: tensors by codebooks have the dtype that they become") {
     CHECK(ternary.type == TensorType{DType::q2_k, {256}});
 }
 
+TEST_CASE("gguf: tensors of one bit or two are q4_0 of the same values") {
+    constexpr uint32_t q1_0 = 41, q2_0 = 42;
+    const std::string half("\x00\x38", 2); // 0.5
+    GgufFile file;
+    file.tensor("one", {128, 2}, q1_0, half + std::string(15, '\xAA') + '\x0F' + half + std::string(16, '\0'));
+    file.tensor("two", {64}, q2_0, half + std::string(15, '\xE4') + '\x1B'); // 0, 1, 2, 3, ..., 3, 2, 1, 0
+    const Gguf gguf = opened(file);
+    const auto values_of = [&](const char *name, int64_t count) {
+        const Weight &weight = gguf.weights.at(name);
+        CHECK(weight.type.dtype == DType::q4_0);
+        std::vector<float> out(static_cast<size_t>(count));
+        storage_of(DType::q4_0).widen(weight.bytes().data(), count / 32, out.data());
+        return out;
+    };
+    const std::vector<float> one = values_of("one", 256), two = values_of("two", 64);
+    for (size_t i = 0; i < 256; ++i) {
+        const bool set = i < 120 ? i % 2 == 1 : i < 124;
+        CHECK(one[i] == (set ? 0.5F : -0.5F));
+    }
+    for (size_t i = 0; i < 64; ++i) {
+        const size_t number = i < 60 ? i % 4 : 3 - i % 4;
+        CHECK(two[i] == 0.5F * (static_cast<float>(number) - 1));
+    }
+}
+
 TEST_CASE("gguf: metadata values have types, and integers ranges") {
     GgufFile file;
     file.metadata("u8", 0, one<uint8_t>(200)).metadata("i8", 1, one<int8_t>(-100));
