@@ -1,5 +1,7 @@
 #include "architectures/gguf_ends.hpp"
 
+#include "tokenizer/gguf.hpp"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -9,27 +11,6 @@
 namespace lamina::architectures {
 namespace {
 
-constexpr std::array<std::string_view, 19> names_of_ends{
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<|return|>",
-    "<|call|>",
-    "<|flush|>",
-    "<|calls|>",
-    "<end_of_turn>",
-    "<turn|>",
-    "<|tool_response>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<end_of_utterance>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "[EOS]",
-    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
-};
 // Words of texts about HTML, unless the file says that they are marks.
 constexpr std::array<std::string_view, 2> names_if_marks{"</s>", "<eos>"};
 
@@ -41,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, int64_t>, 2> usual_ends{{{"llam
 std::string key_of(std::string_view name) { return "tokenizer.ggml." + std::string(name); }
 
 bool is_named(std::string_view token, std::span<const int64_t> types, size_t id) {
-    if (std::ranges::find(names_of_ends, token) != names_of_ends.end()) return true;
+    if (tokenizer::is_called_an_end(token)) return true;
     return id < types.size() && types[id] == mark && std::ranges::find(names_if_marks, token) != names_if_marks.end();
 }
 

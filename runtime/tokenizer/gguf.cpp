@@ -8,6 +8,7 @@
 #include "tokenizer/word_models.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -19,6 +20,29 @@ enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused 
 constexpr uint64_t most_bytes_of_parts = uint64_t{1} << 31; // a vocabulary of 256,000 tokens has 2^25
 
 constexpr std::string_view blank_mark = "\xE2\x96\x81"; // U+2581, which stands for a space in SentencePiece's tokens
+
+// Of some family each (llama.cpp, llama-vocab.cpp).
+constexpr std::array<std::string_view, 19> names_of_ends{
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<turn|>",
+    "<|tool_response>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+};
 
 [[noreturn]] void refuse_key(const std::string &key, const std::string &why) {
     throw Error(ErrorCode::input, "tokenizer.ggml." + key + ": " + why);
@@ -33,8 +57,10 @@ template <class Make> decltype(auto) at_key(const std::string &key, const Make &
     }
 }
 
+// A token that is called like an end is one, whatever the file says: only so does a prompt hold it as one token.
 TokenType type_of(const GgufVocabulary &file, size_t id) {
-    return file.token_type.empty() ? normal : static_cast<TokenType>(file.token_type[id]);
+    const auto type = file.token_type.empty() ? normal : static_cast<TokenType>(file.token_type[id]);
+    return type == normal && is_called_an_end(file.tokens[id]) ? control : type;
 }
 
 void check_lists(const GgufVocabulary &file) {
@@ -172,7 +198,8 @@ SpecialToken special_of(const GgufVocabulary &file,
 struct Ends {
     bool begins = false, ends = false; // a text gets a token that begins it, or one that ends it
     std::optional<int32_t> bos = {}, eos = {};
-    bool separates = false; // two texts that begin and end are as RoBERTa has them
+    bool separates = false;   // two texts that begin and end are as RoBERTa has them
+    bool begins_once = false; // the second of two texts has nothing before it
 };
 
 // Adds the tokens that begin and end a text.
@@ -188,7 +215,7 @@ PostProcessor ends_of(const GgufVocabulary &file, const Ends &usual) {
     std::vector<TemplatePiece> single, pair;
     for (const int32_t type : {0, 1}) {
         std::vector<TemplatePiece> text;
-        if (begin) text.push_back({0, {*begin}, type});
+        if (begin && (type == 0 || !usual.begins_once)) text.push_back({0, {*begin}, type});
         text.push_back({static_cast<size_t>(type), {}, type});
         if (end) text.push_back({0, {*end}, type});
         pair.insert(pair.end(), text.begin(), text.end());
@@ -211,8 +238,12 @@ Tokenizer::Parts byte_level_parts(const GgufVocabulary &file) {
     BpeOptions options;
     options.ignore_merges = words.ignore_merges;
     out.model = bpe(std::move(vocabulary), merges, std::move(options));
-    out.post_processor =
-        ends_of(file, {.begins = words.begins_text, .ends = false, .bos = 11, .eos = 11, .separates = words.separates});
+    out.post_processor = ends_of(file, {.begins = words.begins_text,
+                                        .ends = false,
+                                        .bos = 11,
+                                        .eos = 11,
+                                        .separates = words.separates,
+                                        .begins_once = file.pre == "modern-bert"});
     out.decoder = decode_byte_level();
     return out;
 }
@@ -241,8 +272,11 @@ Tokenizer::Parts sentencepiece_parts(const GgufVocabulary &file) {
     return out;
 }
 
-// Gemma 4's: that of SentencePiece, with a list of merges.
-Tokenizer::Parts merging_parts(const GgufVocabulary &file) {
+// Gemma's: that of SentencePiece, with a list of merges. Files may say that texts do not begin with a token, which is
+// wrong; llama.cpp puts it there, too (llama-vocab.cpp).
+Tokenizer::Parts merging_parts(const GgufVocabulary &given) {
+    GgufVocabulary file = given;
+    file.add_bos_token = true;
     Tokenizer::Parts out;
     out.normalizer = replace(Pattern(" "), std::string(blank_mark));
     Vocabulary vocabulary = vocabulary_of(file);
@@ -314,11 +348,24 @@ constexpr GgufModel gguf_models[]{{"gpt2", byte_level_parts},
                                   {"t5", unigram_parts},
                                   {"gemma4", merging_parts}};
 
+// "gpt2" whose tokens are no bytes (llama-vocab.cpp), as converters write it where there is no SentencePiece model.
+constexpr std::array<std::string_view, 2> merging_pre{"gemma4", "granite-embed-multi-311m"};
+
+std::string_view model_of(const GgufVocabulary &file) {
+    const bool merges =
+        file.model == "gpt2" && std::find(merging_pre.begin(), merging_pre.end(), file.pre) != merging_pre.end();
+    return merges ? "gemma4" : std::string_view(file.model);
+}
+
 } // namespace
+
+bool is_called_an_end(std::string_view token) {
+    return std::find(names_of_ends.begin(), names_of_ends.end(), token) != names_of_ends.end();
+}
 
 Tokenizer tokenizer_of(const GgufVocabulary &file) {
     const auto model = std::find_if(std::begin(gguf_models), std::end(gguf_models),
-                                    [&](const GgufModel &each) { return file.model == each.name; });
+                                    [&](const GgufModel &each) { return model_of(file) == each.name; });
     if (model == std::end(gguf_models))
         refuse_key("model", in_quotes(file.model) + " is not supported; supported: gpt2, llama, bert, t5, gemma4");
     check_lists(file);

@@ -108,14 +108,18 @@ GgufVocabulary merging() {
 }
 
 // Of all texts of the fixture.
-void expect_same(const Tokenizer &gguf, const std::string &name) {
+// `begins`: what is before each text that the fixture does not put there.
+void expect_same(const Tokenizer &gguf, const std::string &name, const std::vector<int32_t> &begins = {}) {
     const Tokenizer json = Tokenizer::load(fixture(name + ".json"));
     const std::string file = name + ".expected.json";
     const JsonText expected(text_of(fixture(file)), file);
     for (const JsonView each : expected.root().items()) {
         const std::string text((*each.items().begin()).string());
         CAPTURE(text);
-        CHECK(gguf.encode(text) == json.encode(text));
+        if (begins.empty()) CHECK(gguf.encode(text) == json.encode(text));
+        std::vector<int32_t> ids = json.encode(text).ids;
+        ids.insert(ids.begin(), begins.begin(), begins.end());
+        CHECK(gguf.encode(text).ids == ids);
         CHECK(gguf.decode(json.encode(text).ids) == json.decode(json.encode(text).ids));
     }
 }
@@ -156,10 +160,13 @@ TEST_CASE("a byte-level tokenizer from GGUF metadata equals the one from tokeniz
 TEST_CASE("tokenizers of encoders from GGUF metadata equal those from tokenizer.json") {
     expect_same(tokenizer_of(word_piece("bert.json")), "bert");
     expect_same(tokenizer_of(unigram()), "t5");
-    GgufVocabulary file = merging();
-    CHECK(tokenizer_of(file).encode("a").ids.front() == 1); // a text begins with it unless the file says otherwise
-    file.add_bos_token = false;
-    expect_same(tokenizer_of(file), "gemma");
+    expect_same(tokenizer_of(merging()), "gemma", {1});
+    for (const char *pre : {"gemma4", "granite-embed-multi-311m"}) {
+        GgufVocabulary file = merging();
+        file.add_bos_token = false, file.model = "gpt2",
+        file.pre = pre; // a text begins with it, whatever the file says
+        expect_same(tokenizer_of(file), "gemma", {1});
+    }
     GgufVocabulary pairs = unigram(); // as XLM-RoBERTa has them
     pairs.add_bos_token = true, pairs.bos_token_id = 0;
     CHECK(tokens(tokenizer_of(pairs), "a") == Tokens{"<pad>", "▁", "a", "</s>"});
@@ -258,6 +265,8 @@ TEST_CASE("GGUF names of word splits say whether words need merges, and which to
     CHECK(tokenizer_of(file).encode("x", "x").tokens == Tokens{begin.front(), "x", end, end, "x", end});
     file.pre = "gpt-2";
     CHECK(tokenizer_of(file).encode("x", "x").tokens == Tokens{begin.front(), "x", end, begin.front(), "x", end});
+    file.pre = "modern-bert"; // as BERT
+    CHECK(tokenizer_of(file).encode("x", "x").tokens == Tokens{begin.front(), "x", end, "x", end});
     file.bos_token_id.reset(), file.eos_token_id.reset(); // llama.cpp then takes 11
     CHECK(tokens(tokenizer_of(file), "x") == Tokens{std::string(file.tokens[11]), "x", std::string(file.tokens[11])});
     GgufVocabulary pieces = sentencepiece();
@@ -269,6 +278,19 @@ TEST_CASE("GGUF names of word splits say whether words need merges, and which to
     words.add_bos_token = true;
     CHECK(message_of([&] { (void)tokenizer_of(words); }) ==
           "tokenizer.ggml.bos_token_id: is missing: expected the id of a token");
+}
+
+TEST_CASE("a token of a GGUF file that is called like an end is one token of a text, whatever its type") {
+    GgufVocabulary file = byte_level();
+    file.add_bos_token = false;
+    for (const char *token : {"<|im_end|>", "<|im_other|>"})
+        file.tokens.emplace_back(token), file.token_type.push_back(1);
+    const auto end = static_cast<int32_t>(file.tokens.size() - 2);
+    const Encoding found = tokenizer_of(file).encode("x<|im_end|>x");
+    REQUIRE(found.size() == 3);
+    CHECK(found.ids[1] == end);
+    CHECK(tokenizer_of(file).is_special(end));
+    CHECK(tokenizer_of(file).encode("x<|im_other|>x").size() > 3);
 }
 
 TEST_CASE("GGUF names of models say which tokens take white space") {
