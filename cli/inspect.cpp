@@ -156,6 +156,8 @@ const char *name_of(TextReading::Gives gives) {
         return "answers";
     case TextReading::Gives::words:
         return "words";
+    case TextReading::Gives::token_vectors:
+        return "token_vectors";
     case TextReading::Gives::token_classes:
         break;
     }

@@ -37,6 +37,8 @@ void ReadingRun::texts(const std::vector<std::string> &texts) {
         return token_classes(texts);
     case TextReading::Gives::words:
         return words(texts);
+    case TextReading::Gives::token_vectors:
+        return token_vectors(texts);
     case TextReading::Gives::answers:
         throw Error(ErrorCode::usage,
                     "this model finds answers: expected --pairs, and two by two a question and a text "
@@ -146,6 +148,22 @@ void ReadingRun::embeddings(const std::vector<std::string> &texts) {
         add(i, {{"text", texts[i]}, {"embedding", std::vector<float>(row.begin(), row.end())}});
     }
     print_json();
+}
+
+void ReadingRun::token_vectors(const std::vector<std::string> &texts) {
+    const std::vector<Tensor> found = embed_tokens(session_, texts, options_);
+    Table table({text_column("TEXT"), {"VECTORS", Align::right}, {"VALUES", Align::right}});
+    for (size_t i = 0; i < texts.size(); ++i) {
+        const int64_t count = found[i].shape()[0], width = found[i].shape()[1];
+        Json rows = Json::array();
+        for (int64_t row = 0; row < count; ++row) {
+            const auto values = row_of(found[i], static_cast<size_t>(row));
+            rows.push_back(std::vector<float>(values.begin(), values.end()));
+        }
+        add(i, {{"text", texts[i]}, {"vectors", std::move(rows)}});
+        table.row({{texts[i], Style::bold}, std::to_string(count), std::to_string(width)});
+    }
+    output_.json() ? print_json() : output_.print(table.str(output_));
 }
 
 void ReadingRun::sparse_embeddings(const std::vector<std::string> &texts, const Tensor &vectors) {

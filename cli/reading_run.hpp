@@ -39,6 +39,7 @@ class ReadingRun {
 
   private:
     void embeddings(const std::vector<std::string> &texts);
+    void token_vectors(const std::vector<std::string> &texts);
     void sparse_embeddings(const std::vector<std::string> &texts, const Tensor &vectors);
     void classes(const std::vector<std::string> &texts);
     void matches(const std::vector<std::string> &texts);

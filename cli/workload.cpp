@@ -165,6 +165,7 @@ void Workload::take_texts(const Model &model, const WorkloadOptions &options) {
         ReadOptions how;
         how.batch = texts.size();
         if (gives == TextReading::Gives::embedding) (void)embed(session, texts, how);
+        if (gives == TextReading::Gives::token_vectors) (void)embed_tokens(session, texts, how);
         if (gives == TextReading::Gives::classes)
             (void)(pairs ? classify_pairs(session, twice(texts), how) : classify(session, texts, how));
         if (gives == TextReading::Gives::token_classes) (void)label_tokens(session, texts, how);

@@ -42,7 +42,8 @@ bool has_chat_template(const Model &model) {
     }
 }
 
-bool gives_one_class(const ModelContents &contents) {
+bool gives_one_score(const ModelContents &contents) {
+    if (contents.reading && contents.reading->gives == TextReading::Gives::token_vectors) return true;
     if (!contents.reading || contents.reading->gives != TextReading::Gives::classes) return false;
     const ModelGraph &graph = contents.graphs.at(contents.reading->graph);
     const std::string &tensor = graph.outputs.at(contents.reading->output);
@@ -57,7 +58,7 @@ bool gives_one_class(const ModelContents &contents) {
 Engine::Engine(std::string name, const Runtime &runtime, const Model &model, const Device &device,
                const Options &options, Metrics &metrics)
     : name_(std::move(name)), runtime_(runtime), device_(device), model_(model), contents_(inspect(model)),
-      converses_(has_chat_template(model)), ranks_(gives_one_class(contents_)),
+      converses_(has_chat_template(model)), ranks_(gives_one_score(contents_)),
       tool_format_(converses_ ? tool_format_of(model) : std::nullopt), metrics_(metrics), how_(options.session),
       session_(session_with_room(options)),
       texts_(

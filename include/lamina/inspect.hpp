@@ -102,10 +102,10 @@ struct TextGeneration {
     std::optional<ImagePrompts> images{}; // if prompts may have some
 };
 
-// How a model turns texts into vectors, classes or missing words: embed(), classify(), label_tokens(), answer() and
-// fill_masks() of texts.hpp.
+// How a model turns texts into vectors, classes or missing words: embed(), embed_tokens(), classify(), label_tokens(),
+// answer() and fill_masks() of texts.hpp.
 struct TextReading {
-    enum class Gives { embedding, classes, token_classes, answers, words };
+    enum class Gives { embedding, classes, token_classes, answers, words, token_vectors };
 
     std::string graph, output;
     std::string tokenizer; // its file name

@@ -123,11 +123,15 @@ struct TextWindow {
 // Cookbook, "Embedding texts that are longer than the model's maximum context length"). Where all of them have length
 // 1, it has length 1 again.
 [[nodiscard]] Tensor mean_of_windows(const std::vector<TextWindow> &windows, const Tensor &vectors);
+// (tokens, C) for each text, of a model that gives a vector for each token, such as ColBERT. ReadOptions::prompt says
+// what the texts are: "query" or, by default, "document".
+[[nodiscard]] std::vector<Tensor> embed_tokens(Session &session, const std::vector<std::string> &texts,
+                                               const ReadOptions &options = {});
 // Scores of all labels, best first.
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify(Session &session, const std::vector<std::string> &texts,
                                                             const ReadOptions &options = {});
 // The same of two texts that are read together; a reranker has a single label, whose score says how well the document,
-// the second text, answers the query.
+// the second text, answers the query. So does a model that gives vectors of tokens, whose label is "maxsim".
 [[nodiscard]] std::vector<std::vector<LabelScore>> classify_pairs(Session &session, const std::vector<TextPair> &pairs,
                                                                   const ReadOptions &options = {});
 // The same for each token of a text, without special ones.

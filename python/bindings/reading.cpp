@@ -117,6 +117,15 @@ void add_reading(nb::module_ &m) {
         },
         nb::arg("session"), nb::arg("texts"), nb::arg("options"));
     m.def(
+        "embed_tokens",
+        [](Session &session, const Texts &texts, const ReadOptions &options) {
+            nb::list out;
+            for (const Tensor &each : unlocked([&] { return embed_tokens(session, texts, options); }))
+                out.append(array_of(each));
+            return out;
+        },
+        nb::arg("session"), nb::arg("texts"), nb::arg("options"));
+    m.def(
         "classify",
         [](Session &session, const Texts &texts, const ReadOptions &options) {
             return unlocked([&] { return classify(session, texts, options); });

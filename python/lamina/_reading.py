@@ -31,6 +31,20 @@ class Reading(Handle):
         """The same on a thread. A task that is cancelled ends the work within a step."""
         return await self._awaited(lambda: self.embed(texts, **options))
 
+    @overload
+    def embed_tokens(self, texts: str, **options: Unpack[ReadOptions]) -> Vectors: ...  # type: ignore[overload-overlap]
+    @overload
+    def embed_tokens(self, texts: Sequence[str], **options: Unpack[ReadOptions]) -> List[Vectors]: ...
+    def embed_tokens(self, texts: Union[str, Sequence[str]], **options: Any) -> Union[Vectors, List[Vectors]]:
+        """A vector for each token of each text, as float32 (tokens, C), of a model such as ColBERT.
+
+        `prompt` says what the texts are: "query" or, by default, "document". `classify_pairs` scores pairs of both.
+        """
+        given = as_list(texts)
+        with self._turn:
+            found: List[Vectors] = _lamina.embed_tokens(self._session, given, _how(self._model, options))
+        return found[0] if isinstance(texts, str) else found
+
     @property
     def prompts(self) -> Dict[str, str]:
         """What `embed` can put before texts, by name: config_sentence_transformers.json has it."""

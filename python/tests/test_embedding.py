@@ -36,6 +36,18 @@ def test_sparse_vectors_are_those_of_sentence_transformers():
     np.testing.assert_allclose(found, expected["vectors"]["sparse"], atol=1e-5)
 
 
+def test_vectors_of_tokens_and_scores_are_those_of_sentence_transformers():
+    folder = sentences.parent / "token_vectors"
+    expected = json.loads((folder / "expected.json").read_text())
+    model, wanted = lamina.load(folder / "fixed", "cpu"), expected["models"]["fixed"]
+    for name, texts in (("query", expected["queries"]), ("document", expected["documents"])):
+        for found, of_text in zip(model.embed_tokens(texts, prompt_name=name), wanted[name]):
+            np.testing.assert_allclose(found, of_text, atol=2e-5)
+    assert model.embed_tokens("fox").shape[1] == 8
+    found = model.classify_pairs([(expected["queries"][1], expected["documents"][2])])
+    np.testing.assert_allclose(found[0][0].score, wanted["scores"][1][2], rtol=2e-5)
+
+
 def test_vectors_have_the_length_1_if_asked(dense, older):
     plain = older.embed(TEXTS)
     assert (lengths(plain) > 1.2).all()

@@ -96,11 +96,14 @@ TextGeneration generation_of(const model::Generation &g, const model::OutputToke
 
 TextReading reading_of(const model::Reading &r) {
     using Gives = model::Reading::Gives;
-    const auto gives = r.gives == Gives::embedding ? TextReading::Gives::embedding
-                       : r.gives == Gives::classes ? TextReading::Gives::classes
-                       : r.gives == Gives::answers ? TextReading::Gives::answers
-                       : r.gives == Gives::words   ? TextReading::Gives::words
-                                                   : TextReading::Gives::token_classes;
+    const auto gives = r.gives == Gives::embedding       ? TextReading::Gives::embedding
+                       : r.gives == Gives::classes       ? TextReading::Gives::classes
+                       : r.gives == Gives::answers       ? TextReading::Gives::answers
+                       : r.gives == Gives::words         ? TextReading::Gives::words
+                       : r.gives == Gives::token_vectors ? TextReading::Gives::token_vectors
+                                                         : TextReading::Gives::token_classes;
+    auto prompts = r.prompts;
+    for (const auto &[name, role] : r.roles) prompts[name] = role.prompt;
     return {.graph = r.graph,
             .output = r.output,
             .tokenizer = r.file,
@@ -108,7 +111,7 @@ TextReading reading_of(const model::Reading &r) {
             .sparse = r.sparse,
             .labels = r.labels,
             .longest = r.longest,
-            .prompts = r.prompts,
+            .prompts = std::move(prompts),
             .default_prompt = r.default_prompt,
             .mask = r.mask,
             .pairs = r.pair.has_value()};

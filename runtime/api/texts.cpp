@@ -7,6 +7,7 @@
 #include "model/place.hpp"
 #include "reading/answers.hpp"
 #include "reading/masks.hpp"
+#include "reading/token_vectors.hpp"
 #include "reading/windows.hpp"
 #include "tokenizer/token_bytes.hpp"
 
@@ -132,8 +133,22 @@ std::vector<std::vector<LabelScore>> classify(Session &session, const std::vecto
     return classes_of(session, reading::single(texts), options);
 }
 
+std::vector<Tensor> embed_tokens(Session &session, const std::vector<std::string> &texts, const ReadOptions &options) {
+    detail::SessionState &state = checked(session, Gives::token_vectors, "vectors of tokens");
+    (void)reading::reading_of(*state.model);
+    const std::scoped_lock turn(state.turn);
+    return reading::token_vectors(state, texts, options);
+}
+
 std::vector<std::vector<LabelScore>> classify_pairs(Session &session, const std::vector<TextPair> &pairs,
                                                     const ReadOptions &options) {
+    if (detail::SessionState &state = detail::Access::state(session);
+        state.model->reading && state.model->reading->gives == Gives::token_vectors) {
+        const std::scoped_lock turn(state.turn);
+        std::vector<std::vector<LabelScore>> out;
+        for (const double score : reading::scores_of_pairs(state, pairs, options)) out.push_back({{"maxsim", score}});
+        return out;
+    }
     return classes_of(session, both(pairs), options);
 }
 

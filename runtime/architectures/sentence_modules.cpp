@@ -1,6 +1,7 @@
 #include "architectures/sentence_modules.hpp"
 
 #include "architectures/config.hpp"
+#include "architectures/token_vectors.hpp"
 #include "base/utf8.hpp"
 #include "model/weights_folder.hpp"
 
@@ -57,10 +58,19 @@ void add_weights(const fs::path &folder, const std::string &name, model::Weights
     for (const auto &[part, tensor] : file.others()) weights.add_other(name + "." + part, tensor);
 }
 
-// Modules may read and write other results than the vector; none that is known does.
-void expect_vectors(const Config &config) {
-    for (const char *key : {"module_input_name", "module_output_name"}) config.expect(key, "sentence_embedding");
+// Modules may read and write other results than vectors of texts, or of tokens; none that is known does.
+void expect_vectors(const Config &config, bool of_tokens) {
+    for (const char *key : {"module_input_name", "module_output_name"})
+        config.expect(key, of_tokens ? "token_embeddings" : "sentence_embedding");
     config.finish();
+}
+
+// The module "linear" beside the transformer, whose name may have the transformer's before it.
+std::string stanford_projection(const model::Weights &weights) {
+    for (const auto &[name, weight] : weights.entries())
+        if (name == "linear.weight" || name.ends_with(".linear.weight")) return name.substr(0, name.rfind('.'));
+    throw Error(ErrorCode::input,
+                "HF_ColBERT: expected the tensor linear.weight, which makes vectors of hidden states");
 }
 
 } // namespace
@@ -101,6 +111,7 @@ std::string transformer_task(const fs::path &folder, const char *otherwise) {
 }
 
 std::optional<SentenceModules> SentenceModules::read(const fs::path &folder, model::Weights &weights) {
+    if (token_vector_format(folder) != TokenVectorFormat::none) return read_of_tokens(folder, weights);
     constexpr const char *fills_masks = "fill-mask";
     std::optional<SentenceModules> out;
     bool words = false; // the transformer gives their scores
@@ -125,6 +136,27 @@ std::optional<SentenceModules> SentenceModules::read(const fs::path &folder, mod
                                               "transformer_task text-generation, then LogitScore");
         }
     }
+    return out;
+}
+
+SentenceModules SentenceModules::read_of_tokens(const fs::path &folder, model::Weights &weights) {
+    SentenceModules out;
+    out.of_tokens_ = true;
+    for (const auto &[kind, place, name] : sentence_modules_in(folder)) {
+        if (kind == "Transformer" || kind == "MultiVectorMask" || kind == "Dropout") continue;
+        if (kind != "Dense" && kind != "LayerNorm" && kind != "Normalize")
+            throw Error(ErrorCode::input, (folder / "modules.json").string() + ": " + in_quotes(kind) +
+                                              " is not supported for vectors of tokens; supported: a Transformer, "
+                                              "Dense, LayerNorm, Normalize and MultiVectorMask");
+        out.add_module(kind, place, name, weights);
+    }
+    const TokenVectorFormat format = token_vector_format(folder);
+    if (format == TokenVectorFormat::stanford) {
+        const std::string name = stanford_projection(weights);
+        out.modules_.push_back({Module::Kind::dense, name, weights.at(name + ".weight").type.shape.at(0), "", false});
+    }
+    if (format != TokenVectorFormat::sentence_transformers)
+        out.modules_.push_back({Module::Kind::normalize, "normalize"});
     return out;
 }
 
@@ -177,7 +209,7 @@ void SentenceModules::add_module(const std::string &kind, const fs::path &folder
                                  model::Weights &weights) {
     const fs::path file = folder / "config.json";
     if (kind == "Normalize") {
-        if (has_file(file)) expect_vectors(Config(JsonText(text_of(file), file.string()).root()));
+        if (has_file(file)) expect_vectors(Config(JsonText(text_of(file), file.string()).root()), of_tokens_);
         modules_.push_back({Module::Kind::normalize, name});
         return;
     }
@@ -193,7 +225,7 @@ void SentenceModules::add_module(const std::string &kind, const fs::path &folder
         modules_.push_back({Module::Kind::dense, name + ".linear", config.positive("out_features"),
                             activation_of(config), config.flag("bias", true)});
     }
-    expect_vectors(config);
+    expect_vectors(config, of_tokens_);
 }
 
 GraphWriter::Tensor SentenceModules::pooled(GraphWriter &graph, const GraphWriter::Tensor &x,
@@ -217,7 +249,7 @@ GraphWriter::Tensor SentenceModules::layers(GraphWriter &graph, model::Weights &
     // The layer `pooling` normalizes, too.
     const bool normalized =
         poolings_.size() == 1 && !modules_.empty() && modules_.front().kind == Module::Kind::normalize;
-    GraphWriter::Tensor out = pooled(graph, x, lengths, normalized);
+    GraphWriter::Tensor out = of_tokens_ ? x : pooled(graph, x, lengths, normalized);
     for (const std::string &activation : of_words_) out = graph.activated(activation, out);
     for (const Module &module : std::span(modules_).subspan(normalized ? 1 : 0)) {
         switch (module.kind) {

@@ -33,6 +33,8 @@ class SentenceModules {
     // One pooling, then vectors of length 1, which is what llama.cpp makes of a GGUF file.
     static SentenceModules with_pooling(const char *kind);
 
+    // Whether each token has a vector: then layers() gives (B, T, D), of texts without a prompt.
+    [[nodiscard]] bool of_tokens() const { return of_tokens_; }
     // Whether the vectors are weights of words: then layers() takes scores of words (B, T, V) for hidden states.
     [[nodiscard]] bool of_words() const { return !of_words_.empty(); }
 
@@ -51,10 +53,12 @@ class SentenceModules {
         bool biased = true;
     };
     std::vector<std::string> poolings_; // kinds of the layer `pooling`, whose vectors are concatenated
+    bool of_tokens_ = false;
     bool pools_prompt_ = true;          // whether the tokens of a prompt count
     std::vector<Module> modules_;       // after the pooling
     std::vector<std::string> of_words_; // activations that make the weight of a word of its greatest score; empty: none
 
+    static SentenceModules read_of_tokens(const std::filesystem::path &folder, model::Weights &weights);
     void read_pooling(const std::filesystem::path &file);
     void read_splade_pooling(const std::filesystem::path &file);
     [[nodiscard]] GraphWriter::Tensor pooled(GraphWriter &graph, const GraphWriter::Tensor &x,

@@ -6,6 +6,7 @@
 #include "architectures/marian_tokenizers.hpp"
 #include "architectures/pair_text.hpp"
 #include "architectures/special_tokens.hpp"
+#include "architectures/token_vectors.hpp"
 #include "architectures/tokenizer_parts.hpp"
 #include "base/utf8.hpp"
 #include "model/gguf_tokenizer.hpp"
@@ -305,6 +306,11 @@ Json reading_block(const Draft &draft) {
     if (draft.texts->lowercase) out["lowercase"] = true;
     if (draft.texts->cut_left) out["truncation_side"] = "left";
     if (!draft.texts->fill.empty()) out["fill"] = draft.texts->fill;
+    if (draft.sentences && draft.sentences->of_tokens()) {
+        out["token_vectors"] = "embedding";
+        add_token_vector_roles(draft, out);
+        return out;
+    }
     if (draft.sentences) {
         add_prompts(draft.texts->prompts, out);
         if (encode->second.takes("starts")) out["starts"] = "starts";

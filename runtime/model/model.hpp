@@ -99,8 +99,16 @@ struct Reading {
         int32_t id = 0;
         bool counted = true; // as if the text had these tokens
     };
-    // (B, C); (B, L); (B, T, L); (B, T, 2); (B, T, V)
-    enum class Gives { embedding, classes, token_classes, answers, words };
+    // How a model that gives vectors of tokens reads a query or a document.
+    struct Role {
+        std::string prompt = {};            // put before each text
+        std::optional<int32_t> mark = {};   // a token before that, behind the special ones that begin a text
+        int64_t longest = INT32_MAX;        // tokens, special ones included
+        std::optional<Fill> fill = {};      // tokens after a shorter text, which have vectors, too
+        std::vector<int32_t> left_out = {}; // tokens whose vectors do not count
+    };
+    // (B, C); (B, L); (B, T, L); (B, T, 2); (B, T, V); (B, T, C)
+    enum class Gives { embedding, classes, token_classes, answers, words, token_vectors };
     enum class Side { left, right };
 
     std::string graph;
@@ -123,6 +131,8 @@ struct Reading {
         std::vector<PairPart> plain, prompted = {};
     };
     std::optional<Pair> pair = {};
+    std::map<std::string, Role, std::less<>> roles = {}; // of vectors of tokens: "query" and "document"
+    bool mean_score = false;       // the score of a query and a document is divided by the vectors of the query
     std::optional<Fill> fill = {}; // none: only batches have tokens behind texts
     std::string mask = {};         // of a model that gives words: the token that
     int32_t mask_id = -1;          // stands for a missing one, and its id

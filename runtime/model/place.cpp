@@ -24,7 +24,9 @@ std::string what_it_does(const Model &model) {
                (model.images->gives == Images::Gives::embedding ? "vectors" : "classes");
     if (model.reading)
         return std::string("turns texts into ") +
-               (model.reading->gives == Reading::Gives::embedding ? "vectors" : "classes");
+               (model.reading->gives == Reading::Gives::embedding       ? "vectors"
+                : model.reading->gives == Reading::Gives::token_vectors ? "vectors of their tokens"
+                                                                        : "classes");
     if (model.speech || (model.generation && model.generation->audio)) return "transcribes audio";
     if (model.generation) return model.generation->encode.empty() ? "continues texts" : "turns texts into other texts";
     return std::string("takes no texts, because ") +

@@ -16,12 +16,13 @@ namespace {
 
 using Gives = Reading::Gives;
 
-constexpr std::array<ReadingKind, 5> kinds{{
+constexpr std::array<ReadingKind, 6> kinds{{
     {Gives::embedding, "embedding", "(B, C)", false},
     {Gives::classes, "classes", "(B, L)", false},
     {Gives::token_classes, "token_classes", "(B, T, L)", true},
     {Gives::answers, "answers", "(B, T, 2)", true},
     {Gives::words, "words", "(B, T, V)", true},
+    {Gives::token_vectors, "token_vectors", "(B, T, C)", true},
 }};
 
 std::string all_keys() {
@@ -89,6 +90,40 @@ Reading::Fill fill_at(JsonView value, const Tokenizer &tokenizer) {
     return out;
 }
 
+int32_t token_at(JsonView value, const Tokenizer &tokenizer) {
+    return static_cast<int32_t>(value.integer(0, static_cast<int64_t>(tokenizer.size()) - 1));
+}
+
+Reading::Role role_at(JsonView value, const Reading &model) {
+    value.allow_keys({"prompt", "mark", "longest", "fill", "left_out"});
+    Reading::Role out{.longest = model.longest};
+    if (value.has("prompt")) out.prompt = value.at("prompt").string();
+    if (value.has("mark")) out.mark = token_at(value.at("mark"), model.tokenizer);
+    if (value.has("longest")) out.longest = std::min(out.longest, value.at("longest").integer(1, INT32_MAX));
+    if (value.has("fill")) {
+        out.fill = fill_at(value.at("fill"), model.tokenizer);
+        if (out.fill->length > out.longest)
+            value.at("fill").at("length").fail("expected at most " + std::to_string(out.longest) +
+                                               ", the longest text that the model takes");
+    }
+    if (value.has("left_out"))
+        for (const JsonView token : value.at("left_out").items())
+            out.left_out.push_back(token_at(token, model.tokenizer));
+    return out;
+}
+
+void read_roles(JsonView value, Reading &out) {
+    constexpr std::array<const char *, 2> names{"query", "document"};
+    if (out.gives != Gives::token_vectors) {
+        for (const char *key : {names[0], names[1], "mean_score"})
+            if (value.has(key)) value.at(key).fail("only a model that gives vectors of tokens has this");
+        return;
+    }
+    for (const char *name : names) out.roles[name] = role_at(value.at(name), out);
+    out.default_prompt = names[1];
+    if (value.has("mean_score")) out.mean_score = value.at("mean_score").boolean();
+}
+
 std::vector<PairPart> pair_parts_at(JsonView value) {
     using enum PairPart::Of;
     constexpr std::array<std::pair<const char *, PairPart::Of>, 3> names{
@@ -153,7 +188,8 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
                       "embedding", "classes",   "token_classes", "answers",        "words",
                       "mask",      "labels",    "scores",        "longest",        "truncation_side",
                       "tokenizer", "lowercase", "prompts",       "default_prompt", "padding",
-                      "fill",      "one_type",  "clean_up",      "sparse",         "pair"});
+                      "fill",      "one_type",  "clean_up",      "sparse",         "pair",
+                      "query",     "document",  "mean_score",    "token_vectors"});
     const Graph &graph = graph_at(value.at("graph"), model);
     const std::string file = file_at(value.at("tokenizer"));
     Reading out{.graph = graph.name, .file = file, .tokenizer = cleaning_up(files.tokenizer(file), value)};
@@ -187,6 +223,7 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
         out.longest = std::min(out.longest, out.fill->length);
     }
     if (value.has("truncation_side")) out.cut = side_at(value.at("truncation_side"));
+    read_roles(value, out);
     return out;
 }
 

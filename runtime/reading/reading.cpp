@@ -5,6 +5,7 @@
 #include "model/place.hpp"
 #include "model/reading_block.hpp"
 #include "reading/pair_texts.hpp"
+#include "reading/token_vectors.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -25,37 +26,11 @@ std::pair<size_t, size_t> kept(size_t first, size_t second, size_t room) {
     return first <= second ? std::pair(less, more) : std::pair(more, less);
 }
 
-// Drops tokens of the texts themselves, on one side of each; special ones around them stay. `first`: how many are of
-// the first of two texts; of a single text, all.
-void truncate(Encoding &encoding, size_t longest, size_t first, model::Reading::Side side) {
-    const auto own = static_cast<size_t>(std::ranges::count(encoding.special, false));
-    const size_t special = encoding.size() - own;
-    if (encoding.size() <= longest || special > longest) return;
-    const auto [of_first, of_second] = kept(first, own - first, longest - special);
-    const bool left = side == model::Reading::Side::left;
-    const auto stays = [left](size_t token, size_t of, size_t kept) {
-        return left ? token + kept >= of : token < kept;
-    };
-    encoding = without(encoding, [&, of_first = of_first, of_second = of_second](size_t token) {
-        return token < first ? stays(token, first, of_first) : stays(token - first, own - first, of_second);
-    });
-}
-
-// Why the model does not take a text with these tokens, the first of which do not count; empty if it does.
-std::string why_not(const Encoding &encoding, size_t longest, size_t uncounted) {
-    if (encoding.size() == 0) return "no tokens; expected a text that is not empty";
-    if (encoding.size() <= longest && encoding.size() <= uncounted)
-        return "no tokens besides those of the prompt, which do not count for this model; expected a longer text, or "
-               "no prompt";
-    if (encoding.size() <= longest) return "";
-    return std::to_string(encoding.size()) + " tokens; expected at most " + std::to_string(longest) +
-           ", as many as the model was trained with: shorten the text, or have it cut (--truncate)";
-}
-
 // What is put before each text.
 struct Prompt {
     std::string text = {};
-    size_t uncounted = 0; // how many tokens at the start of a text do not count because of it
+    size_t uncounted = 0;                       // how many tokens at the start of a text do not count because of it
+    const model::Reading::Role *role = nullptr; // of a model that has roles
 };
 
 // As sentence-transformers counts them (base/modules/transformer.py, _get_prompt_length): those of the prompt alone,
@@ -66,12 +41,21 @@ size_t uncounted_tokens(const model::Reading &model, const std::string &prompt) 
     return alone.size() - (alone.size() != 0 && alone.special.back() ? 1 : 0);
 }
 
+// "query" or "document", which a text is unless somebody says otherwise.
+Prompt prompt_of_role(const model::Reading &model, const std::string &name, const std::optional<std::string> &text) {
+    const auto role = model.roles.find(name.empty() ? model.default_prompt : name);
+    if (role == model.roles.end())
+        throw Error(ErrorCode::usage, "prompt: expected query or document, found " + in_quotes(name));
+    return {text.value_or(role->second.prompt), 0, &role->second};
+}
+
 Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &wanted,
                  const std::optional<std::string> &text = std::nullopt) {
     if (wanted && text)
         throw Error(ErrorCode::usage, "prompt: expected the name of a prompt, or its text; found both, " +
                                           in_quotes(*wanted) + " and " + in_quotes(*text));
     const std::string name = text ? *text : wanted.value_or(model.default_prompt);
+    if (!model.roles.empty()) return prompt_of_role(model, wanted.value_or(""), text);
     if (name.empty()) return {};
     if (model.pair && model.pair->prompted.empty())
         throw Error(ErrorCode::usage, "prompt: expected none, because this model's template has no place for it");
@@ -82,8 +66,27 @@ Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &
                                       instead_of(name, names_of(model.prompts)));
 }
 
+// The ids of a query and of a document, which are read one by one: all that is asked of both at once.
+Encoding encode_roles(const model::Reading &model, const std::string &query, const std::string &document,
+                      bool shorten) {
+    const auto encoded = [&](const char *name, const std::string &text) {
+        const model::Reading::Role &role = model.roles.at(name);
+        return encode_as(model, role, role.prompt + text, shorten);
+    };
+    Encoding out = encoded("query", query);
+    const Encoding second = encoded("document", document);
+    out.ids.insert(out.ids.end(), second.ids.begin(), second.ids.end());
+    return out;
+}
+
+// The most tokens of what is encoded; each role has its own.
+int64_t longest_of(const model::Reading &model) { return model.roles.empty() ? model.longest : INT64_MAX; }
+
 Encoding encode(const model::Reading &model, const Text &text, const Prompt &prompt, bool shorten) {
     constexpr EncodeOptions bare{.add_special_tokens = false};
+    if (prompt.role != nullptr && !text.second)
+        return encode_as(model, *prompt.role, prompt.text + text.first, shorten);
+    if (prompt.role != nullptr) return encode_roles(model, text.first, *text.second, shorten);
     if (model.pair && text.second) return encode_pair(model, text.first, *text.second, prompt.text, shorten);
     const auto longest = static_cast<size_t>(model.longest);
     const std::string first = prompt.text + text.first;
@@ -92,30 +95,10 @@ Encoding encode(const model::Reading &model, const Text &text, const Prompt &pro
     return out;
 }
 
-// `encoded`: of a text. `uncounted`: as why_not() has it.
-template <class Given>
-std::vector<Encoding> encode_all(const model::Reading &model, const std::vector<Given> &texts, size_t uncounted,
-                                 const std::function<Encoding(const Given &text)> &encoded) {
-    std::vector<Encoding> out;
-    for (size_t i = 0; i < texts.size(); ++i) {
-        const auto refuse = [&](const std::string &why) {
-            throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
-        };
-        try {
-            out.push_back(encoded(texts[i]));
-        } catch (const Error &e) { // it is not UTF-8, or has other ids
-            refuse(e.what());
-        }
-        const std::string why = why_not(out.back(), static_cast<size_t>(model.longest), uncounted);
-        if (!why.empty()) refuse(why);
-    }
-    return out;
-}
-
 std::vector<Encoding> encode(const model::Reading &model, const std::vector<Text> &texts, const Prompt &prompt,
                              bool shorten) {
-    return encode_all<Text>(model, texts, prompt.uncounted,
-                            [&](const Text &text) { return encode(model, text, prompt, shorten); });
+    return encode_each(texts.size(), longest_of(model), prompt.uncounted,
+                       [&](size_t i) { return encode(model, texts[i], prompt, shorten); });
 }
 
 Encoding encoding_of(const Tokenizer &tokenizer, const std::vector<int32_t> &ids) {
@@ -223,6 +206,48 @@ const model::Reading &reading_of(const model::Model &model) {
     return *model.reading;
 }
 
+void truncate(Encoding &encoding, size_t longest, size_t first, model::Reading::Side side) {
+    const auto own = static_cast<size_t>(std::ranges::count(encoding.special, false));
+    const size_t special = encoding.size() - own;
+    if (encoding.size() <= longest || special > longest) return;
+    const auto [of_first, of_second] = kept(first, own - first, longest - special);
+    const bool left = side == model::Reading::Side::left;
+    const auto stays = [left](size_t token, size_t of, size_t kept) {
+        return left ? token + kept >= of : token < kept;
+    };
+    encoding = without(encoding, [&, of_first = of_first, of_second = of_second](size_t token) {
+        return token < first ? stays(token, first, of_first) : stays(token - first, own - first, of_second);
+    });
+}
+
+std::string why_not(const Encoding &encoding, size_t longest, size_t uncounted) {
+    if (encoding.size() == 0) return "no tokens; expected a text that is not empty";
+    if (encoding.size() <= longest && encoding.size() <= uncounted)
+        return "no tokens besides those of the prompt, which do not count for this model; expected a longer text, or "
+               "no prompt";
+    if (encoding.size() <= longest) return "";
+    return std::to_string(encoding.size()) + " tokens; expected at most " + std::to_string(longest) +
+           ", as many as the model was trained with: shorten the text, or have it cut (--truncate)";
+}
+
+std::vector<Encoding> encode_each(size_t count, int64_t longest, size_t uncounted,
+                                  const std::function<Encoding(size_t text)> &encoded) {
+    std::vector<Encoding> out;
+    for (size_t i = 0; i < count; ++i) {
+        const auto refuse = [&](const std::string &why) {
+            throw Error(ErrorCode::input, "text " + std::to_string(i + 1) + ": " + why);
+        };
+        try {
+            out.push_back(encoded(i));
+        } catch (const Error &e) { // it is not UTF-8, or has other ids
+            refuse(e.what());
+        }
+        const std::string why = why_not(out.back(), static_cast<size_t>(longest), uncounted);
+        if (!why.empty()) refuse(why);
+    }
+    return out;
+}
+
 Encoding without(const Encoding &encoding, const std::function<bool(size_t own)> &keep) {
     size_t own = 0;
     return only(encoding, [&](size_t token) { return encoding.special[token] || keep(own++); });
@@ -262,8 +287,8 @@ std::vector<Found> read_ids(detail::SessionState &session, const std::vector<std
                             const ReadOptions &options) {
     const model::Reading &model = reading_of(*session.model);
     const auto longest = static_cast<size_t>(model.longest);
-    auto encodings = encode_all<std::vector<int32_t>>(model, texts, 0, [&](const std::vector<int32_t> &ids) {
-        Encoding out = encoding_of(model.tokenizer, ids);
+    auto encodings = encode_each(texts.size(), model.longest, 0, [&](size_t i) {
+        Encoding out = encoding_of(model.tokenizer, texts[i]);
         if (options.truncate)
             truncate(out, longest, static_cast<size_t>(std::ranges::count(out.special, false)), model.cut);
         return out;
@@ -333,7 +358,7 @@ TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, cons
         std::string why;
         try {
             encoding = encode(reading, text, prompt, options.truncate);
-            why = why_not(encoding, static_cast<size_t>(reading.longest), prompt.uncounted);
+            why = why_not(encoding, static_cast<size_t>(longest_of(reading)), prompt.uncounted);
         } catch (const Error &e) { // it is not UTF-8
             why = e.what();
         }

@@ -33,6 +33,18 @@ struct Found {
 // Throws Error(usage) for a model without a "reading" block.
 [[nodiscard]] const model::Reading &reading_of(const model::Model &model);
 
+// Why the model does not take a text with these tokens, the first of which do not count; empty if it does.
+[[nodiscard]] std::string why_not(const Encoding &encoding, size_t longest, size_t uncounted);
+
+// The tokens of each of `count` texts, as `encoded` has them; the first `uncounted` do not count. Throws Error(input)
+// for a text that has none or more than `longest`, and with its number what `encoded` throws.
+[[nodiscard]] std::vector<Encoding> encode_each(size_t count, int64_t longest, size_t uncounted,
+                                                const std::function<Encoding(size_t text)> &encoded);
+
+// A text that is too long loses tokens on one side, but no special ones. `first`: how many are of the first of two
+// texts; of a single text, all.
+void truncate(Encoding &encoding, size_t longest, size_t first, model::Reading::Side side);
+
 // The tokens without those of the texts themselves, the special ones aside, that `keep` refuses. It is given their
 // number among them.
 [[nodiscard]] Encoding without(const Encoding &encoding, const std::function<bool(size_t own)> &keep);

@@ -14,6 +14,7 @@ folder = tempfile.TemporaryDirectory()
 ranker = repository / "tests" / "architectures" / "sentences" / "ranker" # a CrossEncoder of sentence-transformers
 relations = ranker.parent / "relations"                                  # with three classes
 asked = ranker.parent / "asked"                                          # a decoder that says yes or no
+fixed = repository / "tests" / "architectures" / "token_vectors" / "fixed" # a vector for each token, as of ColBERT
 logits = with_words("bert_score", pathlib.Path(folder.name) / "logits", {"problem_type": "regression"})
 query = "the quick fox"
 documents = ["the dog ran to the tree", "a fox", "five dozen liquor jugs", "lazy dogs", "the cat sat on the mat"]
@@ -32,7 +33,7 @@ def command_scores(model, query, documents):
 class Rerank(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = server_of(cls, lamina, [ranker, relations, logits, asked])
+        cls.server = server_of(cls, lamina, [ranker, relations, logits, asked, fixed])
         cls.scores = command_scores(ranker, query, documents)
         cls.best = sorted(range(len(documents)), key=lambda i: -cls.scores[i])
 
@@ -53,11 +54,12 @@ class Rerank(unittest.TestCase):
         objects = ask(self.server, documents=[{"text": each} for each in documents])[2]
         self.assertEqual(objects["results"], ask(self.server)[2]["results"])
 
-    def test_a_decoder_that_says_yes_or_no_ranks_as_the_command_does(self):
-        status, _, body = ask(self.server, model="asked")
-        self.assertEqual(status, 200)
-        scores = command_scores(asked, query, documents)
-        self.assertEqual([each["relevance_score"] for each in body["results"]], sorted(scores, reverse=True))
+    def test_other_models_that_rank_do_so_as_the_command(self):
+        for model in (asked, fixed):
+            status, _, body = ask(self.server, model=model.name)
+            self.assertEqual(status, 200)
+            scores = command_scores(model, query, documents)
+            self.assertEqual([each["relevance_score"] for each in body["results"]], sorted(scores, reverse=True))
 
     def test_scores_may_come_in_the_order_of_the_texts(self):
         body = self.server.post("/v1/score", {"model": "ranker", "text_1": query, "text_2": documents})[2]
@@ -147,7 +149,7 @@ class Rerank(unittest.TestCase):
     def test_models_that_rank_say_so_and_metrics_count(self):
         listed = {each["id"]: each["endpoints"] for each in self.server.get("/v1/models")[2]["data"]}
         both = ["/v1/rerank", "/v1/score"]
-        self.assertEqual(listed, {"ranker": both, "relations": [], "logits": both, "asked": both})
+        self.assertEqual(listed, {"ranker": both, "relations": [], "logits": both, "asked": both, "fixed": both})
         ask(self.server)
         text = self.server.get("/metrics")[2].decode()
         self.assertRegex(text, r'lamina_requests_total\{path="/v1/rerank",status="200"\} [1-9]')
