@@ -60,9 +60,15 @@ HWY_INLINE Shorts sums_of_two(Bytes a, Bytes b) {
 }
 // The sums of two neighbours, times a factor.
 HWY_INLINE Integers sums_of_two(Shorts v, int16_t factor) {
+#if HWY_TARGET <= HWY_SSE4 // where what is multiplied are neighbours; elsewhere they need not be
     Integers rest = hn::Zero(words);
     const Integers sums = hn::ReorderWidenMulAccumulate(words, v, hn::Set(shorts, factor), hn::Zero(words), rest);
     return hn::Add(sums, rest);
+#else
+    const auto both = hn::BitCast(words, v);
+    const auto sums = hn::Add(hn::ShiftRight<16>(hn::ShiftLeft<16>(both)), hn::ShiftRight<16>(both));
+    return hn::Mul(sums, hn::Set(words, factor));
+#endif
 }
 
 // Four digits in every lane.
