@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
+#include <map>
+#include <set>
 
 namespace lamina::architectures {
 namespace {
@@ -36,13 +39,15 @@ Vocabulary vocabulary_of(const Pieces &pieces) {
 }
 
 // The tokens of a class and of files; those of the model are others without a purpose, unless a file lists such.
+// `user_defined`: also pieces of this kind.
 SpecialTokens tokens_of(const Source &source, const Pieces &pieces, const Vocabulary &vocabulary,
-                        const SpecialTokens::Defaults &defaults) {
+                        const SpecialTokens::Defaults &defaults, bool user_defined = true) {
     SpecialTokens out(source.folder, vocabulary, defaults);
     if (out.lists_others()) return out;
     for (const SentencePieceFile::Piece &piece : pieces) {
         const bool control = piece.kind == SentencePieceFile::Kind::control;
-        if (control || piece.kind == SentencePieceFile::Kind::user_defined) out.add(piece.text, control);
+        if (control || (user_defined && piece.kind == SentencePieceFile::Kind::user_defined))
+            out.add(piece.text, control);
     }
     return out;
 }
@@ -64,13 +69,30 @@ std::string merges_of(const Pieces &pieces, const Vocabulary &vocabulary) {
     return out;
 }
 
-std::string bpe(const Pieces &pieces, const Vocabulary &vocabulary, const Json &unknown, bool byte_fallback) {
+// The same of normal pieces alone, first those that make one with a high score (build_tokenizer_from_spm_proto).
+std::string merges_by_score(const Pieces &pieces) {
+    Pieces normal;
+    for (const SentencePieceFile::Piece &piece : pieces)
+        if (piece.kind == SentencePieceFile::Kind::normal) normal.push_back(piece);
+    const Vocabulary parts = vocabulary_of(normal);
+    std::ranges::stable_sort(normal, std::greater(), &SentencePieceFile::Piece::score);
+    return merges_of(normal, parts);
+}
+
+struct Bpe {
+    std::string merges;
+    Json unknown = nullptr;
+    bool byte_fallback = true;
+    bool whole_words = false; // that are pieces are not made of others
+};
+std::string bpe(const Pieces &pieces, const Bpe &options) {
     std::string entries;
     for (size_t i = 0; i < pieces.size(); ++i)
         entries += (i == 0 ? "" : ",") + json_string(pieces[i].text) + ":" + std::to_string(i);
-    return R"({"type":"BPE","dropout":null,"unk_token":)" + unknown.in_one_line() +
-           R"(,"fuse_unk":true,"byte_fallback":)" + (byte_fallback ? "true" : "false") + R"(,"vocab":{)" + entries +
-           R"(},"merges":[)" + merges_of(pieces, vocabulary) + "]}";
+    const auto flag = [](bool on) { return on ? "true" : "false"; };
+    return R"({"type":"BPE","dropout":null,"unk_token":)" + options.unknown.in_one_line() +
+           R"(,"fuse_unk":true,"byte_fallback":)" + flag(options.byte_fallback) + R"(,"ignore_merges":)" +
+           flag(options.whole_words) + R"(,"vocab":{)" + entries + R"(},"merges":[)" + options.merges + "]}";
 }
 
 std::string unigram(const Pieces &pieces, int64_t unknown) {
@@ -126,7 +148,7 @@ TokenizerParts llama(const Source &source) {
         tokens_of(source, pieces, vocabulary, {{"unk_token", "<unk>"}, {"bos_token", "<s>"}, {"eos_token", "</s>"}});
     const bool prefixed = source.options->flag("add_prefix_space", true);
     TokenizerParts out;
-    out.model = bpe(pieces, vocabulary, nullptr, true);
+    out.model = bpe(pieces, {.merges = merges_of(pieces, vocabulary)});
     out.pre_tokenizer = metaspace(!prefixed                               ? "never"
                                   : source.options->flag("legacy", false) ? "always"
                                                                           : "first",
@@ -149,7 +171,7 @@ TokenizerParts gemma(const Source &source) {
                                       {"mask_token", "<mask>"}});
     const auto unknown = tokens.find("unk_token", nullptr);
     TokenizerParts out;
-    out.model = bpe(pieces, vocabulary, unknown ? Json(*unknown) : Json(), true);
+    out.model = bpe(pieces, {.merges = merges_of(pieces, vocabulary), .unknown = unknown ? Json(*unknown) : Json()});
     out.normalizer = replace(" ", space);
     out.pre_tokenizer = {
         {"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
@@ -256,14 +278,61 @@ TokenizerParts deberta_v2(const Source &source) {
 void rename(Pieces &pieces, const TokenizerSettings &options) {
     const auto tokens = options->find("added_tokens_decoder");
     if (!tokens) return;
-    const Vocabulary before = vocabulary_of(pieces);
+    std::map<size_t, std::string> names;
     for (const JsonView token : tokens->members()) {
         const std::string_view key = token.key();
         size_t id = pieces.size();
         (void)std::from_chars(key.data(), key.data() + key.size(), id);
-        std::string name(token.is_string() ? token.string() : token.at("content").string());
-        if (id < pieces.size() && !before.id(name)) pieces[id].text = std::move(name);
+        if (id < pieces.size()) names[id] = token.is_string() ? token.string() : token.at("content").string();
     }
+    std::set<std::string> kept;
+    for (size_t id = 0; id < pieces.size(); ++id)
+        if (!names.contains(id)) kept.insert(pieces[id].text);
+    for (auto &[id, name] : names)
+        if (!kept.contains(name)) pieces[id].text = std::move(name);
+}
+
+// One of several texts, the longest first, each as it is.
+std::string any_of_texts(std::vector<std::string> texts) {
+    std::ranges::stable_sort(texts, std::greater(), [](const std::string &text) { return count_characters(text); });
+    std::string out;
+    for (const std::string &text : texts) {
+        out += out.empty() ? "" : "|";
+        for (const char c : text) {
+            if (std::string_view("()[]{}?*+-|^$\\.&~# \t\n\r\v\f").find(c) != std::string_view::npos) out += '\\';
+            out += c;
+        }
+    }
+    return out;
+}
+
+Json replace_matches(const char *pattern, const char *by) {
+    return {{"type", "Replace"}, {"pattern", {{"Regex", pattern}}}, {"content", by}};
+}
+
+// What the file says of spaces, and its user-defined pieces, which are not made of others.
+void set_steps_of_file(TokenizerParts &out, const Source &source, const std::vector<std::string> &user_defined) {
+    const SentencePieceFile &file = source.file;
+    const bool by_chunk = source.options->flag("legacy", true);
+    Json normalizers = Json::array(), words = Json::array();
+    if (Json map = charsmap(file); !map.empty()) normalizers.push_back(std::move(map));
+    if (file.removes_spaces) {
+        normalizers.push_back(replace_matches(R"(\A +| +\z)", ""));
+        normalizers.push_back(replace_matches(" {2,}", " "));
+    }
+    if (file.marks_spaces) normalizers.push_back(replace(" ", space));
+    if (file.begins_with_space) {
+        if (by_chunk) normalizers.push_back(replace_matches("\\A\u2581", "\u2581\u2581"));
+        words.push_back(metaspace(by_chunk ? "always" : "first", false));
+    }
+    if (!user_defined.empty())
+        words.push_back({{"type", "Split"},
+                         {"pattern", {{"Regex", any_of_texts(user_defined)}}},
+                         {"behavior", "Isolated"},
+                         {"invert", false}});
+    out.normalizer = {{"type", "Sequence"}, {"normalizers", std::move(normalizers)}};
+    if (!words.empty()) out.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", std::move(words)}};
+    out.decoder = decoder(file.byte_fallback, file.begins_with_space);
 }
 
 // No class of its own: convert_slow_tokenizer.py, build_tokenizer_from_spm_proto.
@@ -280,14 +349,16 @@ TokenizerParts plain(const Source &source) {
     if (file.unknown_id >= 0) defaults.emplace_back("unk_token", file.unknown.c_str());
     if (file.begin_id >= 0) defaults.emplace_back("bos_token", file.begin.c_str());
     if (file.end_id >= 0) defaults.emplace_back("eos_token", file.end.c_str());
-    SpecialTokens tokens = tokens_of(source, file.pieces, vocabulary, defaults);
+    SpecialTokens tokens = tokens_of(source, file.pieces, vocabulary, defaults, false);
+    std::vector<std::string> user_defined;
+    for (const SentencePieceFile::Piece &piece : pieces)
+        if (piece.kind == SentencePieceFile::Kind::user_defined) user_defined.push_back(piece.text);
     TokenizerParts out;
-    out.model = bpe(pieces, vocabulary, Json(file.unknown), file.byte_fallback);
-    Json normalizers = Json::array();
-    if (Json map = charsmap(file); !map.empty()) normalizers.push_back(std::move(map));
-    normalizers.push_back(replace(" ", space));
-    out.normalizer = {{"type", "Sequence"}, {"normalizers", std::move(normalizers)}};
-    out.decoder = decoder(file.byte_fallback, false);
+    out.model = bpe(pieces, {.merges = merges_by_score(pieces),
+                             .unknown = Json(file.unknown),
+                             .byte_fallback = file.byte_fallback,
+                             .whole_words = !user_defined.empty()});
+    set_steps_of_file(out, source, user_defined);
     out.post_processor = framed(tokens, source.options, file.begin.c_str(), file.end.c_str());
     out.added_tokens = tokens.json();
     return out;
@@ -316,7 +387,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> of_models
      {"t5", "T5Tokenizer"},
      {"xlm-roberta", "XLMRobertaTokenizer"}}};
 // Models for which it takes no class, whatever their files name.
-constexpr std::array<std::string_view, 2> without_class{"mistral", "qwen2"};
+constexpr std::array<std::string_view, 18> without_class{"ernie4_5",   "ernie4_5_moe", "glm",
+                                                         "glm4",       "glm4_moe",     "glm4_moe_lite",
+                                                         "granite",    "granitemoe",   "granitemoehybrid",
+                                                         "ministral3", "mistral",      "mixtral",
+                                                         "modernbert", "olmo2",        "olmo3",
+                                                         "phi3",       "qwen2",        "stablelm"};
 // Names that stand for no class of their own.
 constexpr std::array<std::string_view, 3> general{"PreTrainedTokenizer", "TokenizersBackend", ""};
 

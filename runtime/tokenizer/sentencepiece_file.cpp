@@ -154,6 +154,9 @@ class Reader {
     void normalization(std::string_view bytes) {
         for_each(bytes, [&](const Message::Field &field) {
             if (field.number == 2) out_.charsmap = field.bytes;
+            if (field.number == 3) out_.begins_with_space = field.value != 0;
+            if (field.number == 4) out_.removes_spaces = field.value != 0;
+            if (field.number == 5) out_.marks_spaces = field.value != 0;
         });
     }
 };

@@ -23,6 +23,8 @@ struct SentencePieceFile {
     int32_t unknown_id = 0, begin_id = 1, end_id = 2; // below 0: there is none
     std::string unknown = "<unk>", begin = "<s>", end = "</s>";
     std::string charsmap; // rules of normalization; empty: none
+    // A text begins with a space, spaces are written as a mark, and those at its ends or beside others are left out.
+    bool begins_with_space = true, marks_spaces = true, removes_spaces = true;
 };
 
 // `name`: of the file, for messages. Throws Error(input) if the bytes are no such file.

@@ -109,6 +109,22 @@ TEST_CASE("tokenizers: a model with a tokenizer.model takes texts, and after con
                contains("tokenizer.model: a Unigram model is not supported for a tokenizer without a class"));
 }
 
+TEST_CASE("tokenizers: of models of some types, the class that their files name does not count") {
+    const TemporaryFolder folder;
+    fs::copy(folders / "spm_ernie" / "tokenizer.model", folder.path() / "tokenizer.model");
+    const auto plain = architectures::made_tokenizer(folder.path(), "mistral");
+    REQUIRE(plain);
+    for (const char *name : {"LlamaTokenizer", "Ernie4_5_Tokenizer"}) {
+        folder.write("tokenizer_config.json", json{{"tokenizer_class", name}}.dump());
+        for (const char *type : {"ernie4_5", "ernie4_5_moe", "glm4", "granite", "ministral3", "mistral", "mixtral",
+                                 "modernbert", "olmo2", "phi3", "stablelm"}) {
+            INFO(name << " of " << type);
+            CHECK(architectures::made_tokenizer(folder.path(), type) == plain);
+        }
+        CHECK_FALSE(architectures::made_tokenizer(folder.path(), "llama") == plain);
+    }
+}
+
 TEST_CASE("tokenizers: models whose files name no class have that of their type") {
     for (const auto &[name, file, types] :
          std::initializer_list<std::tuple<const char *, const char *, std::vector<const char *>>>{

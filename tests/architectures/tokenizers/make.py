@@ -101,6 +101,13 @@ def sentencepiece_folders():
     yield folder("spm_plain", "mistral", tokenizer_model=pieces(**bytes_too, control_symbols=["[control_1]"]),
                  tokenizer_config_json={"tokenizer_class": "LlamaTokenizer", "add_bos_token": True,
                                         "added_tokens_decoder": {"3": token("<special>", True)}})
+    ernie = pieces(**bytes_too | dict(remove_extra_whitespaces=True, normalization_rule_name="identity"),
+                   user_defined_symbols=["new_word", "word", "a.b"], control_symbols=["[control_1]", "[control_2]"])
+    yield folder("spm_ernie", "ernie4_5_moe", tokenizer_model=ernie, tokenizer_config_json={
+        "tokenizer_class": "Ernie4_5_Tokenizer", "add_bos_token": False, "legacy": False,
+        "added_tokens_decoder": {"3": token("[control_2]", True), "4": token("[control_1]", True)}})
+    yield folder("spm_phi3", "phi3", tokenizer_model=pieces(**bytes_too, add_dummy_prefix=False, user_defined_symbols=["\t"]),
+                 tokenizer_config_json={"tokenizer_class": "LlamaTokenizer", "add_eos_token": True})
     yield folder("spm_gemma", "gemma2", tokenizer_config_json={"add_bos_token": True}, tokenizer_model=pieces(
         **bytes_too, pad_id=0, eos_id=1, bos_id=2, unk_id=3, pad_piece="<pad>", eos_piece="<eos>", bos_piece="<bos>",
         user_defined_symbols=["<special>", "\t"], add_dummy_prefix=False))
