@@ -30,8 +30,12 @@ void complete_gemma4_projector(const ProjectorFile &file, ProjectorFolder &out) 
     out.weights.remove("a."); // of sound, which is not heard
     out.weights.remove("mm.a.");
     const auto has = [&](const char *tensor) { return file.weights().entries().contains(tensor); };
+    const auto shape_of = [&](const char *tensor) -> const Shape & {
+        if (!has(tensor)) file.refuse("there is no tensor " + in_quotes(tensor));
+        return file.weights().at(tensor).type.shape;
+    };
     const auto rows = [&](const char *tensor) {
-        const Shape &shape = file.weights().at(tensor).type.shape;
+        const Shape &shape = shape_of(tensor);
         return shape.empty() ? 0 : shape.front();
     };
     Json &vision = out.config["vision_config"];
@@ -46,14 +50,14 @@ void complete_gemma4_projector(const ProjectorFile &file, ProjectorFolder &out) 
     take_limits_out(out.weights);
 
     // A file has colours before pixels, as of a convolution.
-    const std::string table = "vision_tower.patch_embedder.position_embedding_table",
-                      matrix = "vision_tower.patch_embedder.input_proj.weight";
-    const Shape &positions = out.weights.at(table).type.shape;
+    constexpr const char *of_patches = "v.patch_embd.weight";
+    const std::string matrix = "vision_tower.patch_embedder.input_proj.weight";
+    const Shape &positions = shape_of("v.position_embd.weight");
     if (positions.size() == 3) vision["position_embedding_size"] = positions[1];
     const int64_t width = file.positive("embedding_length"), patch = file.positive("patch_size");
     if (patch > 256) file.at("patch_size").fail("expected at most 256");
-    if (const Shape expected{width, 3, patch, patch}, &found = out.weights.at(matrix).type.shape; found != expected)
-        file.refuse("the tensor 'v.patch_embd.weight' has the shape " + to_string(found) +
+    if (const Shape expected{width, 3, patch, patch}, &found = shape_of(of_patches); found != expected)
+        file.refuse("the tensor " + in_quotes(of_patches) + " has the shape " + to_string(found) +
                     ", but according to its metadata it is " + to_string(expected));
     const model::Weight pixels = transposed_stack(out.weights.at(matrix).shaped({width, 3, patch * patch}), 0, 1);
     out.weights.remove(matrix);

@@ -298,6 +298,7 @@ TEST_CASE("projectors: tensors that are missing, left over or of another shape a
         other[0] = 'x';
         CHECK_THAT(pair.with(tensor, other), contains(pair.projector().string() + ": ") && contains(tensor));
     }
+    CHECK_THAT(Pair("gemma4").with("v.position_embd.weight", "x.position_embd.weight"), !contains("vision_tower"));
     const Pair gemma("gemma3");
     CHECK_THAT(
         gemma.with_number("clip.vision.feed_forward_length", 51),

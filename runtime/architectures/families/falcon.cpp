@@ -116,8 +116,9 @@ void complete(const GgufFacts &file, Json &config) {
     const model::GgufValue *kv_heads = file.find("attention.head_count_kv");
     const bool one_key_head = kv_heads != nullptr && kv_heads->integer() == 1;
     if (!two_norms && !one_key_head && file.find("rope.freq_base") == nullptr)
-        throw Error(ErrorCode::input, "the metadata lack the key 'falcon.rope.freq_base', without which nobody knows "
-                                      "the positions of Falcon 2: take its Hugging Face folder");
+        throw Error(ErrorCode::input, file.weights.file().string() +
+                                          ": the metadata lack the key 'falcon.rope.freq_base', without which nobody "
+                                          "knows the positions of Falcon 2: take its Hugging Face folder");
     config["new_decoder_architecture"] = true;
     config["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
 }
