@@ -25,6 +25,14 @@ Task task_of(const Draft &draft, bool tied) {
     return tied || draft.weights.entries().contains("lm_head.weight") ? Task::words : Task::none;
 }
 
+// Layers [first, end).
+void leave_out_layers(Draft &draft, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i)
+        for (const auto &[name, weight] : draft.weights.entries())
+            for (const char *start : {"blk.", "model.layers."})
+                if (name.starts_with(start + std::to_string(i) + ".")) draft.unused.insert(name);
+}
+
 } // namespace
 
 int64_t common_window(const Config &config) {
@@ -46,11 +54,12 @@ void refuse_sliding_layers(const Config &config) {
         config.fail("layer_types", "has sliding_attention, which needs a number as \"sliding_window\"");
 }
 
-void leave_out_layers(Draft &draft, int64_t first, int64_t end) {
-    for (int64_t i = first; i < end; ++i)
-        for (const auto &[name, weight] : draft.weights.entries())
-            for (const char *start : {"blk.", "model.layers."})
-                if (name.starts_with(start + std::to_string(i) + ".")) draft.unused.insert(name);
+int64_t layers_without_drafts(Draft &draft) {
+    const int64_t all = draft.config.layers("num_hidden_layers"),
+                  ahead = draft.gguf ? std::min(all - 1, draft.config.integer("nextn_predict_layers", 0)) : 0;
+    const int64_t layers = all - std::max<int64_t>(ahead, 0);
+    leave_out_layers(draft, layers, std::max(all, layers + 1)); // folders do not count them
+    return layers;
 }
 
 bool continues_texts(const Draft &draft) { return task_of(draft, is_tied(draft)) == Task::words; }

@@ -16,8 +16,9 @@ namespace lamina::architectures {
 // nothing else reads them.
 void refuse_sliding_layers(const Config &config);
 
-// The weights of layers [first, end), which predict tokens ahead and which no other layer needs, may be in the file.
-void leave_out_layers(Draft &draft, int64_t first, int64_t end);
+// The layers that predict the next token. Those behind them predict tokens ahead; their weights may be in the file, and
+// a GGUF file counts them.
+[[nodiscard]] int64_t layers_without_drafts(Draft &draft);
 
 // Whether the decoder of these files has a head for words.
 [[nodiscard]] bool continues_texts(const Draft &draft);

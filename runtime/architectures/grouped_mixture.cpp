@@ -83,14 +83,6 @@ constexpr MixtureKind sigmoid_kind{
 
 } // namespace
 
-int64_t layers_without_drafts(Draft &draft) {
-    const int64_t all = draft.config.layers("num_hidden_layers"),
-                  ahead = draft.gguf ? std::min(all - 1, draft.config.integer("nextn_predict_layers", 0)) : 0;
-    const int64_t layers = all - std::max<int64_t>(ahead, 0);
-    leave_out_layers(draft, layers, std::max(all, layers + 1)); // folders do not count them
-    return layers;
-}
-
 GroupedMixture::GroupedMixture(Draft &draft, int64_t layers)
     : mixture_(draft, by_softmax(draft) ? softmax_kind : sigmoid_kind, choice_of(draft),
                layers_with_experts(draft, layers)),

@@ -8,9 +8,6 @@
 
 namespace lamina::architectures {
 
-// The layers that compute the next token. Files may have more, which predict tokens ahead: these are left out.
-[[nodiscard]] int64_t layers_without_drafts(Draft &draft);
-
 class GroupedMixture {
   public:
     GroupedMixture(Draft &draft, int64_t layers);

@@ -2,6 +2,12 @@
 #include "catch.hpp"
 #include "changed_gguf.hpp"
 
+#include "model/gguf.hpp"
+
+#include <lamina/inspect.hpp>
+
+#include <algorithm>
+
 using namespace lamina;
 using matchers::contains;
 using test::runtime;
@@ -103,6 +109,29 @@ TEST_CASE("ERNIE 4.5 in GGUF: which layers have experts") {
     CHECK_THAT(file.with("ernie4_5-moe.leading_dense_block_count", uint32_t{4}), contains("'blk.3.ffn_up.weight'"));
     CHECK_THAT(file.with("ernie4_5-moe.expert_shared_feed_forward_length", uint32_t{21}),
                contains("'blk.3.ffn_up_shexp.weight'"));
+}
+
+TEST_CASE("Layers of GGUF files that predict tokens ahead are left out") {
+    const auto [name, architecture] =
+        GENERATE(std::pair("gguf_exaone4_full", "exaone4"), std::pair("gguf_glm4", "glm4"),
+                 std::pair("gguf_nemotron_h_moe_plain", "nemotron_h_moe"));
+    INFO(name);
+    std::string bytes = test::bytes_of(test::architectures / "models" / name / "model.gguf");
+    constexpr uint32_t u32 = 4;
+    test::add_key(bytes, std::string(architecture) + ".nextn_predict_layers", u32, test::number_in_gguf(uint32_t{1}));
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / "model.gguf";
+    std::ofstream(file, std::ios::binary) << bytes;
+    const int64_t last = model::open_gguf(file).metadata.at(std::string(architecture) + ".block_count").integer() - 1;
+    REQUIRE(last > 0);
+    const ModelContents contents = inspect(runtime().load(file));
+    const auto has = [&](int64_t layer) {
+        return std::ranges::any_of(contents.graphs.at("decode").layers, [&](const ModelLayer &each) {
+            return each.name.starts_with("model.layers." + std::to_string(layer) + ".");
+        });
+    };
+    CHECK(has(last - 1));
+    CHECK_FALSE(has(last));
 }
 
 TEST_CASE("A projector of Pixtral may state the base of positions that its tower has, and no other") {

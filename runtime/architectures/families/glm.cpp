@@ -13,7 +13,7 @@ using Tensor = GraphWriter::Tensor;
 
 void build(Draft &draft, bool normed_after) {
     const Config &config = draft.config;
-    const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size");
+    const int64_t layers = layers_without_drafts(draft), width = config.positive("hidden_size");
     const int64_t heads = config.positive("num_attention_heads"),
                   kv_heads = config.integer("num_key_value_heads", heads);
     const int64_t head_dim = config.integer("head_dim", width / heads);
@@ -63,6 +63,7 @@ constexpr std::array<TensorName, 3> tensors{{
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
     {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_mlp_layernorm"},
 }};
+constexpr std::array<SettingName, 1> settings{{{"nextn_predict_layers", "nextn_predict_layers"}}};
 constexpr std::array<TensorFlag, 1> biases{{{"attention_bias", "blk.0.attn_q.bias"}}};
 
 } // namespace
@@ -72,7 +73,7 @@ namespace families {
 std::span<const Architecture> glm() {
     static constexpr std::array<Architecture, 2> kinds{{
         {"glm", [](Draft &draft) { build(draft, false); }, {}, "model"},
-        {"glm4", [](Draft &draft) { build(draft, true); }, {"glm4", tensors, {}, biases}, "model"},
+        {"glm4", [](Draft &draft) { build(draft, true); }, {"glm4", tensors, settings, biases}, "model"},
     }};
     return kinds;
 }

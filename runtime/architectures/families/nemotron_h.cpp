@@ -163,7 +163,8 @@ class Experts {
 
 void build(Draft &draft) {
     const Config &config = draft.config;
-    const std::vector<Kind> kinds = kinds_of(config, draft.gguf);
+    std::vector<Kind> kinds = kinds_of(config, draft.gguf);
+    if (draft.gguf) kinds.resize(static_cast<size_t>(layers_without_drafts(draft)));
     const int64_t width = config.positive("hidden_size"), vocabulary = config.positive("vocab_size"),
                   attending = config.positive("num_attention_heads"), kv_heads = config.positive("num_key_value_heads"),
                   head_dim = config.positive("head_dim");
@@ -246,7 +247,7 @@ constexpr std::array<TensorName, 23> tensors{{
     {"blk.{i}.ffn_up", "model.layers.{i}.mixer.up_proj"},
     {"blk.{i}.ffn_down", "model.layers.{i}.mixer.down_proj"},
 }};
-constexpr std::array<SettingName, 16> settings{{
+constexpr std::array<SettingName, 17> settings{{
     {"attention.layer_norm_epsilon", "layer_norm_epsilon"},
     {"expert_count", "n_routed_experts"},
     {"expert_feed_forward_length", "moe_intermediate_size"},
@@ -258,6 +259,7 @@ constexpr std::array<SettingName, 16> settings{{
     {"expert_weights_norm", "norm_topk_prob"},
     {"expert_weights_scale", "routed_scaling_factor"},
     {"moe_latent_size", "moe_latent_size"},
+    {"nextn_predict_layers", "nextn_predict_layers"},
     {"ssm.conv_kernel", "conv_kernel"},
     {"ssm.group_count", "n_groups"},
     {"ssm.inner_size", "inner_size"},

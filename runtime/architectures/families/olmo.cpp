@@ -114,7 +114,7 @@ void expect_one_theta(const Config &config, const std::vector<int64_t> &window) 
 // count in layers with a window only; where OLMo 3 has them, their frequencies are not scaled.
 void build_normed_after(Draft &draft, Kind kind) {
     const Config &config = draft.config;
-    const Sizes sizes(config);
+    Sizes sizes(config);
     const double eps = config.real("rms_norm_eps");
     const bool exaone = kind == Kind::exaone;
     const bool biased = !exaone && config.flag("attention_bias");
@@ -124,6 +124,8 @@ void build_normed_after(Draft &draft, Kind kind) {
         window =
             windows(config, sizes.layers, config.find("sliding_window") ? config.positive("sliding_window") : 0,
                     draft.gguf && config.has("sliding_window_pattern") ? config.positive("sliding_window_pattern") : 4);
+    if (exaone) sizes.layers = layers_without_drafts(draft);
+    window.resize(static_cast<size_t>(sizes.layers));
     if (kind == Kind::olmo3 && !draft.gguf) expect_one_theta(config, window);
     const bool turned_everywhere = !exaone || !config.find("sliding_window");
 
@@ -171,6 +173,7 @@ constexpr std::array<TensorName, 2> tensors{{
     {"blk.{i}.post_attention_norm", "model.layers.{i}.post_attention_layernorm"},
     {"blk.{i}.post_ffw_norm", "model.layers.{i}.post_feedforward_layernorm"},
 }};
+constexpr std::array<SettingName, 1> exaone_settings{{{"nextn_predict_layers", "nextn_predict_layers"}}};
 constexpr std::array<SettingName, 1> olmo_settings{{{"attention.clamp_kqv", "clip_qkv"}}};
 
 } // namespace
@@ -181,7 +184,7 @@ std::span<const Architecture> olmo() {
     static constexpr std::array<Architecture, 4> kinds{{
         {"exaone4",
          [](Draft &draft) { build_normed_after(draft, Kind::exaone); },
-         {.architecture = "exaone4", .tensors = tensors, .divided_frequencies = true},
+         {.architecture = "exaone4", .tensors = tensors, .settings = exaone_settings, .divided_frequencies = true},
          "model"},
         {"olmo", build_olmo, {.architecture = "olmo", .settings = olmo_settings}, "model"},
         {"olmo2", [](Draft &draft) { build_normed_after(draft, Kind::olmo2); }, {"olmo2", tensors}, "model"},

@@ -151,9 +151,7 @@ class Memory {
 
 void build(Draft &draft, const Kind &kind) {
     const Config &config = draft.config;
-    const int64_t all = config.layers("num_hidden_layers");
-    const int64_t layers = all - (draft.gguf ? std::min(all - 1, config.integer("nextn_predict_layers", 0)) : 0);
-    leave_out_layers(draft, layers, all);
+    const int64_t all = config.layers("num_hidden_layers"), layers = layers_without_drafts(draft);
     const int64_t width = config.positive("hidden_size"), heads = config.positive("num_attention_heads"),
                   kv_heads = config.positive("num_key_value_heads"), head_dim = config.positive("head_dim");
     const std::string activation = config.activation("hidden_act");
