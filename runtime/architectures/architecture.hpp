@@ -95,7 +95,7 @@ struct Draft {
     std::shared_ptr<const JsonText> preprocessor = {}; // preprocessor_config.json; null: that of `folder`
     Untied untied = {};                                // by adapters
 
-    GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights, spare).first->second; }
+    GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights, spare, gguf).first->second; }
     // The first of these tensors that the file contains; the first name, if it contains none.
     [[nodiscard]] std::string first_of(std::initializer_list<std::string> names) const;
     // The tensor that stands for `name` in a model where it shares the values of `source`. A file need not have both.

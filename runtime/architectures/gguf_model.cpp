@@ -120,13 +120,8 @@ class Reader {
                 if (value != nullptr && !replaced && !(of_layers && value->is_list())) out[ours] = json(*value);
             }
         for (const auto &[ours, tensor] : kind.flags) out[ours] = gguf_.weights.entries().contains(tensor);
-        if (const auto table = gguf_.weights.entries().find("token_embd.weight");
-            find("vocab_size") == nullptr && table != gguf_.weights.entries().end() &&
-            !table->second.type.shape.empty())
-            out["vocab_size"] = table->second.type.shape.front();
-        if (const auto table = gguf_.weights.entries().find("token_types.weight");
-            table != gguf_.weights.entries().end() && !table->second.type.shape.empty())
-            out["type_vocab_size"] = table->second.type.shape.front();
+        if (find("vocab_size") == nullptr) add_rows(out, "vocab_size", "token_embd.weight");
+        add_rows(out, "type_vocab_size", "token_types.weight");
         add_classifier(out);
         out["tie_word_embeddings"] = !gguf_.weights.entries().contains("output.weight");
         if (const std::vector<int64_t> ends = end_tokens_of(gguf_.metadata); !ends.empty()) out["eos_token_id"] = ends;
@@ -215,6 +210,14 @@ class Reader {
         if (find(key) == nullptr) refuse("the metadata lack the key " + in_quotes(type_ + "." + std::string(key)));
     }
 
+    // How many rows a matrix has; one without a size for them has one (ggml.c, ggml_n_dims).
+    void add_rows(Json &config, const char *setting, std::string_view tensor) const {
+        const auto found = gguf_.weights.entries().find(tensor);
+        if (found == gguf_.weights.entries().end()) return;
+        const Shape &shape = found->second.type.shape;
+        config[setting] = shape.size() < 2 ? 1 : shape.front();
+    }
+
     static void add(const ByLayer &key, const GgufValue &values, Json &config) {
         int64_t number = 0;
         Json flags = Json::array();
@@ -244,9 +247,7 @@ class Reader {
 
     void add_classifier(Json &config) const {
         if (token_score()) return;
-        if (const auto head = gguf_.weights.entries().find("cls.output.weight");
-            head != gguf_.weights.entries().end() && !head->second.type.shape.empty())
-            config["num_labels"] = head->second.type.shape.front();
+        add_rows(config, "num_labels", "cls.output.weight");
         if (const GgufValue *labels = find("classifier.output_labels")) {
             Json names = Json::object();
             size_t i = 0;

@@ -21,6 +21,10 @@ Json json_of(JsonView value) {
     return out;
 }
 
+Shape without_leading_ones(const Shape &shape) {
+    return {std::ranges::find_if(shape, [](int64_t size) { return size != 1; }), shape.end()};
+}
+
 } // namespace
 
 GraphWriter::Tensor GraphWriter::input(const std::string &name, DType dtype, const std::string &dims,
@@ -86,7 +90,11 @@ void GraphWriter::require(const std::string &weight, const Shape &shape) const {
     if (found == weights_->entries().end())
         fail("there is no tensor '" + weight + "', but according to config.json the model has one of shape " +
              to_string(shape));
-    if (const Shape &theirs = found->second.type.shape; theirs != shape)
+    const Shape &theirs = found->second.type.shape;
+    if (theirs == shape) return;
+    if (gguf_ && without_leading_ones(theirs) == without_leading_ones(shape))
+        weights_->reshape(weight, shape);
+    else
         fail("the tensor '" + weight + "' has the shape " + to_string(theirs) +
              ", but according to config.json it is " + to_string(shape));
 }
@@ -185,7 +193,7 @@ GraphWriter::Tensor GraphWriter::mixture(const std::string &module, const std::s
         weights[std::string(part) + "_weight"] = weight;
     }
     const Tensor scores = linear(module + "." + options.router, options.scored.empty() ? x : options.scored,
-                                 {.outputs = options.experts, .biased = false, .weight = options.router_weight});
+                                 {.outputs = options.experts, .biased = false});
     Json choice{{"k", options.chosen}};
     if (const auto *members = options.choice.members())
         for (const Json::Member &member : *members) choice[member.key] = member.value;

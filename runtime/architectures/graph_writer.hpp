@@ -27,7 +27,9 @@ class GraphWriter {
     using Names = std::set<std::string, std::less<>>;
 
     // `spare`: tensors that the file may have although no layer needs them. Both must outlive it.
-    GraphWriter(const model::Weights &weights, const Names &spare) : weights_(&weights), spare_(&spare) {}
+    // `gguf`: the weights are from a GGUF file.
+    GraphWriter(model::Weights &weights, const Names &spare, bool gguf)
+        : weights_(&weights), spare_(&spare), gguf_(gguf) {}
 
     using Tensor = std::string; // its name in the graph; empty: none
 
@@ -45,7 +47,8 @@ class GraphWriter {
     void set_channels(const Tensor &tensor, int64_t count) { channels_[tensor] = count; }
     [[nodiscard]] int64_t channels(const Tensor &tensor) const;
 
-    // Throws Error(input) unless the file has this tensor, in this shape.
+    // Throws Error(input) unless the file has this tensor, in this shape. ggml leaves out leading sizes of 1 when it
+    // writes files (ggml.c, ggml_n_dims): a tensor of a GGUF file that lacks them, or has more, gets this shape.
     void require(const std::string &weight, const Shape &shape) const;
     // The same, or the opposite where `wanted` is false: for biases, which some models have and others have not.
     void require(const std::string &weight, const Shape &shape, bool wanted) const;
@@ -102,9 +105,8 @@ class GraphWriter {
         int64_t experts, chosen, hidden;
         std::string activation;
         std::string router = "gate";
-        std::string router_weight = {}; // if it is not MODULE.ROUTER.weight
-        std::string router_bias = {};   // added to the scores for the choice; empty: nothing is
-        Json choice = {};               // parameters of the layer `router` beside k
+        std::string router_bias = {}; // added to the scores for the choice; empty: nothing is
+        Json choice = {};             // parameters of the layer `router` beside k
         bool gated = true;
         Tensor scored = {}; // what the router sees, if it is not x
         Tensor residual = {};
@@ -135,8 +137,9 @@ class GraphWriter {
     // Throws unless the file has weights of this shape and, exactly where the config says so, a bias.
     void require_linear(const std::string &weight, const std::string &bias, int64_t outputs, int64_t inputs,
                         bool biased) const;
-    const model::Weights *weights_;
+    model::Weights *weights_;
     const Names *spare_;
+    bool gguf_;
     std::map<Tensor, int64_t> channels_;
     std::set<std::string, std::less<>> named_; // layers, and weights that are not named after their layer
     Json inputs_ = Json::object(), outputs_ = Json::object(), layers_ = Json::array();

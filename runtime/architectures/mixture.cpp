@@ -99,27 +99,21 @@ void Mixture::stack_experts(const std::string &module, GraphWriter &graph, int64
 // An expert that every token takes, and its share: the sigmoid of a product.
 GraphWriter::Tensor Mixture::shared(const std::string &module, GraphWriter &graph, const GraphWriter::Tensor &x,
                                     const GraphWriter::Tensor &residual) const {
-    const std::string name = module + ".shared_expert", score = module + ".shared_expert_gate";
+    const std::string name = module + ".shared_expert";
     const int64_t width = graph.channels(x), hidden = draft_->config.positive("shared_expert_intermediate_size");
     for (const char *part : {".up_proj.weight", ".gate_proj.weight", ".down_proj.weight"}) {
         const bool down = std::string_view(part).starts_with(".down");
         stack(*draft_, graph, module + ".shared_experts" + part, {name + part},
               {down ? width : hidden, down ? hidden : width});
     }
-    GraphWriter::Mixture options{.experts = 1,
-                                 .chosen = 1,
-                                 .hidden = hidden,
-                                 .activation = activation_,
-                                 .router = "shared_expert_gate",
-                                 .choice = {{"scoring", "sigmoid"}, {"normalize", false}},
-                                 .residual = residual};
-    const auto found = draft_->weights.entries().find(score + ".weight");
-    if (draft_->gguf && found != draft_->weights.entries().end() && found->second.type.shape.size() == 1) {
-        // llama.cpp's converter wrote a matrix of one row as a vector once
-        options.router_weight = score + ".matrix";
-        stack(*draft_, graph, options.router_weight, {score + ".weight"}, {width});
-    }
-    return graph.mixture(module, module + ".shared_experts", x, options);
+    return graph.mixture(module, module + ".shared_experts", x,
+                         {.experts = 1,
+                          .chosen = 1,
+                          .hidden = hidden,
+                          .activation = activation_,
+                          .router = "shared_expert_gate",
+                          .choice = {{"scoring", "sigmoid"}, {"normalize", false}},
+                          .residual = residual});
 }
 
 GraphWriter::Tensor Mixture::operator()(const std::string &layer, GraphWriter &graph, const GraphWriter::Tensor &x,

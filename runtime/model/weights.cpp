@@ -178,6 +178,11 @@ void Weights::remove(std::string_view beginning) {
     for (const auto &[name, weight] : entries_) add_mappings(weight);
 }
 
+void Weights::reshape(const std::string &name, const Shape &shape) {
+    Weight reshaped = at(name).shaped(shape);
+    entries_.find(name)->second = std::move(reshaped);
+}
+
 void Weights::add_other(const std::string &name, OtherTensor tensor) {
     expect_new(name);
     others_.emplace(name, std::move(tensor));

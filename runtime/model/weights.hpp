@@ -79,6 +79,8 @@ class Weights {
     void add(const std::string &name, Weight weight);
     void add(const Weights &more);           // all entries of these
     void remove(std::string_view beginning); // of their names
+    // Throws Error(input) if there is no such tensor, or if it has another number of values.
+    void reshape(const std::string &name, const Shape &shape);
     // It is an error only if a layer uses it.
     void add_other(const std::string &name, OtherTensor tensor);
 

@@ -4,11 +4,14 @@
 #include "catch.hpp"
 #include "folders.hpp"
 
+#include <lamina/tensor.hpp>
+
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 
 namespace test {
@@ -22,23 +25,51 @@ template <class Number> std::string number_in_gguf(Number value) {
     return {reinterpret_cast<const char *>(&value), sizeof value};
 }
 
-// Adds a key to the metadata of a file, with the type of its value (ggml, docs/gguf.md), and a note that is so long
-// that tensors stay where they may begin.
-inline void add_key(std::string &bytes, const std::string &key, uint32_t type, const std::string &value) {
+// Of metadata, with the type of its value (ggml, docs/gguf.md).
+inline std::string entry_in_gguf(const std::string &key, uint32_t type, const std::string &value) {
+    return number_in_gguf(uint64_t{key.size()}) + key + number_in_gguf(type) + value;
+}
+
+// Adds entries to the metadata of a file, of which `removed` bytes are missing by now, and a note that is so long that
+// tensors stay where they may begin.
+inline void add_entries(std::string &bytes, std::string entries, uint64_t count, size_t removed) {
     constexpr size_t first = 24, keys = 16, alignment = 32; // of the metadata; of their number; of tensors
-    const auto entry = [](const std::string &name, uint32_t kind, const std::string &of) {
-        return number_in_gguf(uint64_t{name.size()}) + name + number_in_gguf(kind) + of;
-    };
+    constexpr uint32_t text = 8;
     const auto note = [&](size_t length) {
-        return entry("general.note", 8, number_in_gguf(uint64_t{length}) + std::string(length, '-'));
+        return entry_in_gguf("general.note", text, number_in_gguf(uint64_t{length}) + std::string(length, '-'));
     };
-    std::string added = entry(key, type, value);
-    added += note((alignment - (added.size() + note(0).size()) % alignment) % alignment);
-    bytes.insert(first, added);
-    uint64_t count = 0;
-    std::memcpy(&count, bytes.data() + keys, sizeof count);
-    count += 2;
+    const size_t added = entries.size() + note(0).size();
+    entries += note((alignment - added % alignment + removed) % alignment);
+    bytes.insert(first, entries);
+    uint64_t before = 0;
+    std::memcpy(&before, bytes.data() + keys, sizeof before);
+    count += before + 1;
     std::memcpy(bytes.data() + keys, &count, sizeof count);
+}
+
+inline void add_key(std::string &bytes, const std::string &key, uint32_t type, const std::string &value) {
+    add_entries(bytes, entry_in_gguf(key, type, value), 1, 0);
+}
+
+// The same file as ggml writes it, without leading sizes of 1. Returns how many tensors have others now.
+inline size_t leave_out_ones(std::string &bytes, const std::map<std::string, lamina::Shape> &shapes) {
+    size_t count = 0, removed = 0;
+    for (const auto &[name, shape] : shapes) {
+        const auto dims = static_cast<uint32_t>(shape.size());
+        uint32_t left = dims;
+        while (left > 1 && shape[dims - left] == 1) --left;
+        if (left == dims) continue;
+        const std::string begin = number_in_gguf(uint64_t{name.size()}) + name;
+        const size_t at = bytes.find(begin + number_in_gguf(dims));
+        REQUIRE(at != std::string::npos);
+        const size_t size = (dims - left) * sizeof(uint64_t), sizes = at + begin.size() + sizeof dims;
+        std::memcpy(bytes.data() + at + begin.size(), &left, sizeof left);
+        bytes.erase(sizes + left * sizeof(uint64_t), size); // the innermost size comes first
+        removed += size;
+        ++count;
+    }
+    add_entries(bytes, "", 0, removed);
+    return count;
 }
 
 class ChangedGguf {

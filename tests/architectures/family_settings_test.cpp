@@ -5,8 +5,10 @@
 #include "model/gguf.hpp"
 
 #include <lamina/inspect.hpp>
+#include <lamina/proof.hpp>
 
 #include <algorithm>
+#include <set>
 
 using namespace lamina;
 using matchers::contains;
@@ -132,6 +134,32 @@ TEST_CASE("Layers of GGUF files that predict tokens ahead are left out") {
     };
     CHECK(has(last - 1));
     CHECK_FALSE(has(last));
+}
+
+// As llama-quantize does.
+TEST_CASE("GGUF files that ggml wrote lack leading sizes of 1, and are read nevertheless") {
+    std::set<std::string> changed;
+    for (const auto &entry : std::filesystem::directory_iterator(test::architectures / "models")) {
+        const std::string name = entry.path().filename().string();
+        const std::filesystem::path original = entry.path() / "model.gguf";
+        if (!std::filesystem::exists(original)) continue;
+        INFO(name);
+        std::map<std::string, Shape> shapes;
+        const model::Gguf stored = model::open_gguf(original);
+        for (const auto &[tensor, weight] : stored.weights.entries()) shapes[tensor] = weight.type.shape;
+        std::string bytes = test::bytes_of(original);
+        if (test::leave_out_ones(bytes, shapes) == 0) continue;
+        changed.insert(name);
+        const TemporaryFolder folder;
+        std::ofstream(folder.path() / "model.gguf", std::ios::binary) << bytes;
+        CHECK(compare_with_record(runtime(), runtime().load(folder.path() / "model.gguf"), runtime().device("cpu"),
+                                  entry.path() / "golden.safetensors")
+                  .agrees());
+    }
+    CHECK(changed == std::set<std::string>{"gguf_ernie4_5_moe_plain", "gguf_granite_hybrid_dense_plain",
+                                           "gguf_qwen2_moe_plain", "gguf_qwen3_5_moe_plain", "gguf_qwen3_5_moe_sees",
+                                           "gguf_qwen3_next_plain", "gguf_xlm_roberta_labels", "gguf_xlm_roberta_plain",
+                                           "gguf_xlm_roberta_ranker"});
 }
 
 TEST_CASE("A projector of Pixtral may state the base of positions that its tower has, and no other") {

@@ -194,7 +194,8 @@ def scanning_decoders():
     decoder("granite_hybrid_dense_attending", T.GraniteMoeHybridForCausalLM, hybrid(
         **dense, layer_types=["attention"] * 3, position_embedding_type="rope", rope_parameters=rope("default")))
     decoder("granite_hybrid_plain", T.GraniteMoeHybridForCausalLM, hybrid(), dtype=torch.float32, recurrent=True)
-    decoder("granite_hybrid_dense_plain", T.GraniteMoeHybridForCausalLM, hybrid(**dense), dtype=torch.float32, recurrent=True)
+    decoder("granite_hybrid_dense_plain", T.GraniteMoeHybridForCausalLM, hybrid(**dense, mamba_n_groups=1), dtype=torch.float32,
+            recurrent=True)
 
     sizes = dict(vocab_size=vocabulary, hidden_size=36, intermediate_size=44, num_attention_heads=6, num_key_value_heads=2,
                     head_dim=8, max_position_embeddings=64, mamba_num_heads=6, mamba_head_dim=8, ssm_state_size=10,

@@ -56,12 +56,10 @@ int64_t shared_channels(const Draft &draft) {
     return experts * each;
 }
 
-// A folder has the bias of the choice as a matrix of one row, and so may a GGUF file.
+// A folder has the bias of the choice as a matrix of one row.
 void add_choice_bias(Draft &draft, GraphWriter &graph, const std::string &mlp, const std::string &stored,
                      int64_t experts) {
-    const auto found = draft.weights.entries().find(stored);
-    const bool vector = draft.gguf && found != draft.weights.entries().end() && found->second.type.shape.size() == 1;
-    graph.require(stored, vector ? Shape{experts} : Shape{1, experts});
+    graph.require(stored, {1, experts});
     draft.weights.add(mlp + ".choice_bias", draft.weights.at(stored).shaped({experts}));
     draft.unused.insert(stored);
 }
