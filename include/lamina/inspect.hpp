@@ -151,7 +151,7 @@ struct ModelContents {
     std::vector<std::string> ignored_keys;
     // What became of weights when they were read, in a line each: "matrices quantized by gptq are read: 14 as q4_0".
     std::vector<std::string> notes{};
-    std::string no_images{};    // of a model in a GGUF file that takes no images: why, and what to do
+    std::string no_images{};    // of a model that may see images, but is read for texts alone: why, and what to do
     std::optional<Error> fault; // why Runtime::load() refuses the folder
 
     // Of the audio that it transcribes; none: it takes no audio.

@@ -43,15 +43,14 @@ Config part_for_texts(const Config &whole, std::string &model_type, std::optiona
     return texts;
 }
 
-} // namespace
-
-std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const std::vector<Adapter> &adapters,
-                                                const std::vector<fs::path> &described) {
+// `sees`: with the part that reads images for prompts, if the architecture has one.
+std::shared_ptr<model::Model> read(const fs::path &folder, const std::vector<Adapter> &adapters,
+                                   const std::vector<fs::path> &described, bool sees) {
     const fs::path file = folder / "config.json", generation_file = folder / "generation_config.json";
     const JsonText document(with_finite_numbers(text_of(file)), file.string());
     const Config whole = Config::of_model(document.root());
     std::string model_type = whole.model_type();
-    const std::optional<Description> found = description_of(model_type, described);
+    const std::optional<Description> found = architectures::description_of(model_type, described);
     const Description *description = found ? &*found : nullptr;
     (void)architecture_of(model_type, whole,
                           description); // before anything else: such a model may have other files, too
@@ -88,7 +87,7 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
     draft.description = description;
     draft.untied = std::move(merged.untied);
     draft.spare = quantization.zero_biases(weights);
-    if (of_whole.see != nullptr && says_of_images(folder)) of_whole.see(draft, whole);
+    if (of_whole.see != nullptr && sees) of_whole.see(draft, whole);
     std::shared_ptr<model::Model> model;
     try {
         model = assemble(draft, model_type, folder);
@@ -103,6 +102,24 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
         model->notes.push_back("without texts: " + why);
     for (const std::string &note : {quantization.note(), merged.note})
         if (!note.empty()) model->notes.push_back(note);
+    return model;
+}
+
+} // namespace
+
+std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const std::vector<Adapter> &adapters,
+                                                const std::vector<fs::path> &described) {
+    if (!says_of_images(folder)) return read(folder, adapters, described, false);
+    std::string why;
+    try {
+        return read(folder, adapters, described, true);
+    } catch (const Error &error) { // texts do not need images, whose tensors a training for texts alone leaves out
+        if (error.code() != ErrorCode::input) throw;
+        why = error.what();
+    }
+    auto model = read(folder, adapters, described, false);
+    model->no_images = "what its files have for images is not read: " + why;
+    model->notes.push_back("without images: " + why);
     return model;
 }
 

@@ -12,7 +12,8 @@
 
 namespace lamina::architectures {
 
-// `described`: folders with files that describe architectures.
+// `described`: folders with files that describe architectures. A model that reads texts without its part for images is
+// read for texts alone if that part is not supported, or missing; Model::no_images then says why.
 [[nodiscard]] std::shared_ptr<model::Model> read_hugging_face(const std::filesystem::path &folder,
                                                               const std::vector<Adapter> &adapters,
                                                               const std::vector<std::filesystem::path> &described);

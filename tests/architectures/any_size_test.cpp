@@ -194,7 +194,7 @@ TEST_CASE("any size: preprocessors that do not fit the model are refused") {
         json changed = good;
         change(changed);
         std::ofstream(folder.path() / "preprocessor_config.json") << changed.dump();
-        return message_of([&] { (void)runtime().load(folder.path()); });
+        return test::why_no_images(folder.path());
     };
     CHECK(refused([](json &) {}).empty());
     CHECK(refused([](json &p) { p.erase("size"), p["min_pixels"] = 64, p["max_pixels"] = 64; }).empty());
@@ -330,7 +330,7 @@ TEST_CASE("any size: a folder says which layers show images to the first layers 
         json changed = good;
         change(changed);
         std::ofstream(file) << changed.dump();
-        return message_of([&] { (void)runtime().load(folder.path()); });
+        return test::why_no_images(folder.path());
     };
     CHECK(refused([](json &) {}).empty());
     CHECK_THAT(refused([](json &c) { c["vision_config"]["num_position_embeddings"] = 50; }),
@@ -373,7 +373,7 @@ TEST_CASE("any size: a folder says how long an image's sides are and what follow
         json changed = unchanged;
         change(changed);
         std::ofstream(files / file) << changed.dump();
-        const std::string message = message_of([&] { (void)runtime().load(files); });
+        const std::string message = test::why_no_images(files);
         std::ofstream(files / file) << unchanged.dump();
         return message;
     };
@@ -386,7 +386,7 @@ TEST_CASE("any size: a folder says how long an image's sides are and what follow
     CHECK_THAT(refused(prompts, [](json &c) { c["image_break_token"] = "[IMG_BREAK]"; }),
                contains("no token '[IMG_BREAK]'"));
     fs::rename(files / prompts, files / "elsewhere.json"); // then the tokens have the usual names
-    CHECK_THAT(message_of([&] { (void)runtime().load(files); }), contains("no token '[IMG_BREAK]'"));
+    CHECK_THAT(test::why_no_images(files), contains("no token '[IMG_BREAK]'"));
     fs::rename(files / "elsewhere.json", files / prompts);
     CHECK_THAT(refused(images, [](json &c) { c["size"]["longest_edge"] = 4097; }), contains("at most 4096"));
     CHECK_THAT(refused(images,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "../temporary_folder.hpp"
+#include "catch.hpp"
 #include "places.hpp"
 #include "plugin_runtime.hpp"
 
+#include <lamina/inspect.hpp>
 #include <lamina/lamina.hpp>
 
 #include <nlohmann/json.hpp>
@@ -20,6 +22,13 @@ inline nlohmann::json json_of(const std::filesystem::path &file) { return nlohma
 
 inline lamina::Session session_of(const std::filesystem::path &folder) {
     return runtime().session(runtime().load(folder), runtime().device("cpu"));
+}
+
+// Why a model sees no images, or is refused altogether; "" if it sees them.
+inline std::string why_no_images(const std::filesystem::path &folder) {
+    std::string why;
+    const std::string refusal = message_of([&] { why = lamina::inspect(runtime().load(folder)).no_images; });
+    return refusal.empty() ? why : refusal;
 }
 
 } // namespace test

@@ -18,7 +18,7 @@ namespace {
 
 const fs::path known_models = test::architectures / "models";
 
-// The error of loading one of models/ after config.json was changed; "" if it loads.
+// The error of loading one of models/ after config.json was changed, or why it then sees no images; "" if all is read.
 std::string refusal(const std::string &name, const std::function<void(nlohmann::json &)> &change) {
     const TemporaryFolder folder;
     fs::copy(known_models / name, folder.path(), fs::copy_options::recursive);
@@ -29,8 +29,7 @@ std::string refusal(const std::string &name, const std::function<void(nlohmann::
     RuntimeOptions options;
     options.plugin_folders = {LAMINA_PLUGIN_DIR};
     try {
-        (void)Runtime(options).load(folder.path());
-        return "";
+        return inspect(Runtime(options).load(folder.path())).no_images;
     } catch (const Error &e) {
         CHECK(e.code() == ErrorCode::input);
         return e.what();

@@ -67,7 +67,7 @@ TEST_CASE("tiles: a folder of a grid says what tiles are, and how a prompt has t
         json changed = good;
         change(changed);
         std::ofstream(file) << changed.dump();
-        std::string out = message_of([&] { (void)runtime().load(folder.path()); });
+        std::string out = test::why_no_images(folder.path());
         std::ofstream(file) << good.dump();
         return out;
     };
@@ -133,7 +133,7 @@ TEST_CASE("tiles: a preprocessor says what tiles are, or is refused") {
         json changed = good;
         change(changed);
         std::ofstream(file) << changed.dump();
-        return message_of([&] { (void)runtime().load(folder.path()); });
+        return test::why_no_images(folder.path());
     };
     CHECK_THAT(refused([](json &p) { p["do_resize"] = false; }), contains("/do_resize"));
     CHECK_THAT(refused([](json &p) { p["size"] = {{"height", 8}, {"width", 8}}; }), contains("/size"));
