@@ -117,10 +117,15 @@ std::shared_ptr<model::Model> read_hugging_face(const fs::path &folder, const st
         if (error.code() != ErrorCode::input) throw;
         why = error.what();
     }
-    auto model = read(folder, adapters, described, false);
-    model->no_images = "what its files have for images is not read: " + why;
-    model->notes.push_back("without images: " + why);
-    return model;
+    try {
+        auto model = read(folder, adapters, described, false);
+        model->no_images = "what its files have for images is not read: " + why;
+        model->notes.push_back("without images: " + why);
+        return model;
+    } catch (const Error &error) {
+        if (error.what() == why) throw;
+        throw Error(error.code(), why + "; nor can it be read for texts alone: " + error.what());
+    }
 }
 
 } // namespace lamina::architectures
