@@ -408,7 +408,6 @@ TEST_CASE("architectures: settings that would compute something else are named, 
     CHECK_THAT(refusal("stablelm", "qk_layernorm", true), contains("/qk_layernorm"));
     CHECK_THAT(refusal("falcon", "alibi", true), contains("/alibi") && contains("expected false"));
     CHECK_THAT(refusal("falcon_new", "parallel_attn", false), contains("/parallel_attn"));
-    CHECK_THAT(refusal("olmo", "clip_qkv", 8.0), contains("/clip_qkv"));
     CHECK_THAT(refusal("phi3", [](nlohmann::json &c) { c["rope_parameters"]["partial_rotary_factor"] = 0.4; }),
                contains("partial_rotary_factor") && contains("pairs"));
     CHECK_THAT(refusal("granite", "residual_multiplier", 0.0), contains("/residual_multiplier") && contains("above 0"));
