@@ -142,7 +142,7 @@ TEST_CASE("GGUF files that ggml wrote lack leading sizes of 1, and are read neve
     for (const auto &entry : std::filesystem::directory_iterator(test::architectures / "models")) {
         const std::string name = entry.path().filename().string();
         const std::filesystem::path original = entry.path() / "model.gguf";
-        if (!std::filesystem::exists(original)) continue;
+        if (!std::filesystem::exists(original) || std::filesystem::exists(entry.path() / "mmproj.gguf")) continue;
         INFO(name);
         std::map<std::string, Shape> shapes;
         const model::Gguf stored = model::open_gguf(original);
@@ -157,8 +157,8 @@ TEST_CASE("GGUF files that ggml wrote lack leading sizes of 1, and are read neve
                   .agrees());
     }
     CHECK(changed == std::set<std::string>{"gguf_ernie4_5_moe_plain", "gguf_granite_hybrid_dense_plain",
-                                           "gguf_qwen2_moe_plain", "gguf_qwen3_5_moe_plain", "gguf_qwen3_5_moe_sees",
-                                           "gguf_qwen3_next_plain", "gguf_xlm_roberta_labels", "gguf_xlm_roberta_plain",
+                                           "gguf_qwen2_moe_plain", "gguf_qwen3_5_moe_plain", "gguf_qwen3_next_plain",
+                                           "gguf_xlm_roberta_labels", "gguf_xlm_roberta_plain",
                                            "gguf_xlm_roberta_ranker"});
 }
 
