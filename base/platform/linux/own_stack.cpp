@@ -2,6 +2,8 @@
 
 #include <lamina/error.hpp>
 
+#include <algorithm>
+#include <climits>
 #include <exception>
 #include <string>
 #include <system_error>
@@ -33,7 +35,8 @@ void on_own_stack(size_t bytes, const std::function<void()> &function) {
     pthread_attr_t attributes{};
     ::pthread_attr_init(&attributes);
     pthread_t thread{};
-    int error = ::pthread_attr_setstacksize(&attributes, bytes);
+    // No stack may be smaller than that, which is 128 KiB on Arm.
+    int error = ::pthread_attr_setstacksize(&attributes, std::max(bytes, static_cast<size_t>(PTHREAD_STACK_MIN)));
     if (error == 0) error = ::pthread_create(&thread, &attributes, run, &call);
     ::pthread_attr_destroy(&attributes);
     if (error != 0)
