@@ -19,7 +19,8 @@ std::optional<TextPair> pair_of(const std::string &line) {
 void ReadingRun::prepare() {
     if (!files_.empty() && reading_.gives != TextReading::Gives::embedding)
         throw Error(ErrorCode::usage,
-                    "--output and --output-dir need a model that gives vectors; --json prints all classes");
+                    "--output and --output-dir need a model that gives a vector for each text; --json prints all "
+                    "that this one gives");
     options_.progress = [&](size_t done, size_t all) {
         stop_if_interrupted();
         output_.progress("texts", done, all);

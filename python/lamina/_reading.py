@@ -38,7 +38,7 @@ class Reading(Handle):
     def embed_tokens(self, texts: Union[str, Sequence[str]], **options: Any) -> Union[Vectors, List[Vectors]]:
         """A vector for each token of each text, as float32 (tokens, C), of a model such as ColBERT.
 
-        `prompt` says what the texts are: "query" or, by default, "document". `classify_pairs` scores pairs of both.
+        `prompt_name` says what the texts are: "query" or, by default, "document". `classify_pairs` scores pairs of both.
         """
         given = as_list(texts)
         with self._turn:

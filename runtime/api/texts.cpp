@@ -23,6 +23,11 @@ using Gives = model::Reading::Gives;
 // The session, if its model gives that.
 detail::SessionState &checked(Session &session, Gives expected, const char *what) {
     detail::SessionState &state = detail::Access::state(session);
+    if (state.model->reading && state.model->reading->gives != expected &&
+        state.model->reading->gives == Gives::token_vectors)
+        throw Error(ErrorCode::usage, state.model->folder.string() + " does not give " + what +
+                                          " but a vector for each token: embed_tokens() and classify_pairs(), or "
+                                          "'lamina run' with --json or --pairs, take such models");
     if (state.model->reading && state.model->reading->gives != expected)
         throw Error(ErrorCode::usage, state.model->folder.string() + " does not give " + what + " but the output '" +
                                           state.model->reading->output + "'");

@@ -40,6 +40,7 @@ struct TextSettings {
     std::string file;                   // the tokenizer's
     Json source = {}, target = {};      // of a model that generates text, as model.json describes its tokenizers
     std::optional<model::Chat> chat = {};
+    int64_t positions = INT32_MAX;       // how many tokens a text may have
     int64_t context = INT32_MAX;         // the longest text that the model was trained with, in tokens
     int64_t tokenizer_limit = INT32_MAX; // the longest text that the tokenizer is made for
     bool cut_left = false;               // a text that is too long loses its beginning

@@ -65,10 +65,16 @@ void expect_vectors(const Config &config, bool of_tokens) {
     config.finish();
 }
 
-// The module "linear" beside the transformer, whose name may have the transformer's before it.
-std::string stanford_projection(const model::Weights &weights) {
-    for (const auto &[name, weight] : weights.entries())
-        if (name == "linear.weight" || name.ends_with(".linear.weight")) return name.substr(0, name.rfind('.'));
+// Names the tensor linear.weight, beside the transformer's and perhaps with its name before, as that of a module Dense.
+// Returns how many rows it has.
+int64_t add_projection(const std::string &module, model::Weights &weights) {
+    for (const auto &[name, weight] : weights.entries()) {
+        if (name != "linear.weight" && !name.ends_with(".linear.weight")) continue;
+        const model::Weight projection = weight;
+        weights.remove(std::string(name)); // a copy, because the name goes, too
+        weights.add(module + ".linear.weight", projection);
+        return projection.type.shape.empty() ? 0 : projection.type.shape.front();
+    }
     throw Error(ErrorCode::input,
                 "HF_ColBERT: expected the tensor linear.weight, which makes vectors of hidden states");
 }
@@ -152,8 +158,8 @@ SentenceModules SentenceModules::read_of_tokens(const fs::path &folder, model::W
     }
     const TokenVectorFormat format = token_vector_format(folder);
     if (format == TokenVectorFormat::stanford) {
-        const std::string name = stanford_projection(weights);
-        out.modules_.push_back({Module::Kind::dense, name, weights.at(name + ".weight").type.shape.at(0), "", false});
+        const std::string name = "projection";
+        out.modules_.push_back({Module::Kind::dense, name, add_projection(name, weights), "", false});
     }
     if (format != TokenVectorFormat::sentence_transformers)
         out.modules_.push_back({Module::Kind::normalize, "normalize"});
@@ -220,10 +226,11 @@ void SentenceModules::add_module(const std::string &kind, const fs::path &folder
         config.ignore({"dimension"});
         modules_.push_back({Module::Kind::layer_norm, name + ".norm"});
     } else {
-        config.expect("use_residual", false);
         config.ignore({"in_features"});
-        modules_.push_back({Module::Kind::dense, name + ".linear", config.positive("out_features"),
-                            activation_of(config), config.flag("bias", true)});
+        modules_.push_back({Module::Kind::dense, name, config.positive("out_features"), activation_of(config),
+                            config.flag("bias", true), config.flag("use_residual", false)});
+        if (modules_.back().residual && !modules_.back().activation.empty())
+            config.fail("use_residual", "true is supported only with Identity as activation_function");
     }
     expect_vectors(config, of_tokens_);
 }
@@ -253,10 +260,15 @@ GraphWriter::Tensor SentenceModules::layers(GraphWriter &graph, model::Weights &
     for (const std::string &activation : of_words_) out = graph.activated(activation, out);
     for (const Module &module : std::span(modules_).subspan(normalized ? 1 : 0)) {
         switch (module.kind) {
-        case Module::Kind::dense:
-            out = graph.linear(module.name, out, {.outputs = module.outputs, .biased = module.biased});
+        case Module::Kind::dense: {
+            GraphWriter::Tensor residual = module.residual ? out : "";
+            if (module.residual && graph.channels(out) != module.outputs)
+                residual = graph.linear(module.name + ".residual", out, {.outputs = module.outputs, .biased = false});
+            out = graph.linear(module.name + ".linear", out,
+                               {.outputs = module.outputs, .residual = residual, .biased = module.biased});
             if (!module.activation.empty()) out = graph.activated(module.activation, out);
             break;
+        }
         case Module::Kind::layer_norm:
             out = graph.layer_norm(module.name, out, {.eps = layer_norm_eps});
             break;

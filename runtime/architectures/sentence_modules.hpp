@@ -51,6 +51,7 @@ class SentenceModules {
         int64_t outputs = 0; // 0: as many as inputs
         std::string activation = {};
         bool biased = true;
+        bool residual = false; // what is given is added to the result
     };
     std::vector<std::string> poolings_; // kinds of the layer `pooling`, whose vectors are concatenated
     bool of_tokens_ = false;

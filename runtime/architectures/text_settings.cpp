@@ -168,7 +168,7 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
     out.bos = named_token(folder, "bos_token");
     out.pad = named_token(folder, "pad_token");
     out.masked = gives(folder, "attention_mask");
-    out.context = context_of(config);
+    out.context = out.positions = context_of(config);
     out.tokenizer_limit = tokenizer_limit_of(folder);
     out.cut_left = is_left(folder, "truncation_side", out.tokenizer && out.tokenizer->parts().cut_left);
     out.padded_left = is_left(folder, "padding_side", out.tokenizer && out.tokenizer->parts().padded_left);

@@ -62,27 +62,48 @@ std::vector<std::string> punctuation_marks() {
     return out;
 }
 
+// Settings of PyLate in config_sentence_transformers.json.
+constexpr std::array pylate_keys{
+    "query_prefix",          "document_prefix",    "query_length",  "document_length", "attend_to_expansion_tokens",
+    "attend_to_mask_tokens", "do_query_expansion", "skiplist_words"};
+
+bool has_settings_of_pylate(const Config &config) {
+    return std::ranges::any_of(pylate_keys, [&](const char *key) { return config.states(key); });
+}
+
+Expansion expansion_at(const Config &config) {
+    Expansion out{.length = config.positive("length"), .attended = config.flag("attend", false)};
+    const std::string strategy = config.text("strategy");
+    if (strategy != "fixed" && strategy != "min")
+        config.fail("strategy", "expected fixed or min, found " + in_quotes(strategy));
+    out.longest = strategy == "fixed";
+    out.token = config.text("token", "");
+    config.finish();
+    return out;
+}
+
+// An object, or null for queries that nothing follows.
+std::optional<Expansion> expansion_in(const Config &config) {
+    const auto value = config.object("query_expansion");
+    return value ? std::optional(expansion_at(*value)) : std::nullopt;
+}
+
 // PyLate's own settings beside the prompts, which its newer versions leave to the modules.
 void read_pylate(const Config &config, BothRoles &both) {
-    bool marks = false;
     for (const auto &[key, role] : {std::pair("query_prefix", &both.query), {"document_prefix", &both.document}}) {
         if (!config.has(key)) continue;
-        marks = true;
         role->marked_by = config.text(key);
         if (role->prompt.starts_with(role->marked_by)) role->prompt.erase(0, role->marked_by.size());
         role->prompt = role->marked_by + role->prompt;
     }
-    const auto query_length = config.optional_integer("query_length");
+    both.query.longest = config.optional_integer("query_length");
     both.document.longest = config.optional_integer("document_length");
-    for (const char *key : {"query_length", "document_length", "do_query_expansion", "attend_to_expansion_tokens",
-                            "attend_to_mask_tokens", "skiplist_words"})
-        marks = marks || config.states(key);
-    if (!marks || !config.flag("do_query_expansion", true)) {
-        both.query.longest = query_length;
-        return;
+    if (config.states("query_expansion")) {
+        both.expansion = expansion_in(config);
+    } else if (has_settings_of_pylate(config) && config.flag("do_query_expansion", true)) {
+        const bool attended = config.flag("attend_to_expansion_tokens", config.flag("attend_to_mask_tokens", false));
+        both.expansion = Expansion{.length = both.query.longest.value_or(32), .attended = attended};
     }
-    const bool attended = config.flag("attend_to_expansion_tokens", config.flag("attend_to_mask_tokens", false));
-    both.expansion = Expansion{.length = query_length.value_or(32), .attended = attended};
 }
 
 // The settings of Stanford's programs.
@@ -101,26 +122,12 @@ void read_stanford(const fs::path &folder, BothRoles &both) {
     if (!file || file->flag("mask_punctuation", true)) both.skipped = punctuation_marks();
 }
 
-Expansion expansion_at(const Config &config) {
-    Expansion out{.length = config.positive("length"), .attended = config.flag("attend", false)};
-    const std::string strategy = config.text("strategy");
-    if (strategy != "fixed" && strategy != "min")
-        config.fail("strategy", "expected fixed or min, found " + in_quotes(strategy));
-    out.longest = strategy == "fixed";
-    out.token = config.text("token", "");
-    config.finish();
-    return out;
-}
-
 // What the modules of sentence-transformers say, which counts more.
 void read_modules(const fs::path &folder, BothRoles &both) {
     if (const File file(folder / "sentence_bert_config.json"); file) {
         if (file->states("query_length")) both.query.longest = file->optional_integer("query_length");
         if (file->states("document_length")) both.document.longest = file->optional_integer("document_length");
-        if (file->states("query_expansion")) {
-            const auto value = file->object("query_expansion");
-            both.expansion = value ? std::optional(expansion_at(*value)) : std::nullopt;
-        }
+        if (file->states("query_expansion")) both.expansion = expansion_in(*file);
     }
     for (const SentenceModule &module : sentence_modules_in(folder)) {
         if (module.kind != "MultiVectorMask") continue;
@@ -129,8 +136,9 @@ void read_modules(const fs::path &folder, BothRoles &both) {
         both.skipped = file->texts("skiplist_words");
         if (const auto tokens = file->find("keep_only_token_ids"); tokens && tokens->items().size() != 0)
             tokens->fail("vectors of some tokens alone, as of images, are not supported; expected null");
-        if (file->has("skiplist_tasks")) {
-            const std::vector<std::string> tasks = file->texts("skiplist_tasks");
+        if (const auto given = file->find("skiplist_tasks")) {
+            const auto tasks =
+                given->is_string() ? std::vector{std::string(given->string())} : file->texts("skiplist_tasks");
             both.query.skips = std::ranges::find(tasks, "query") != tasks.end();
             both.document.skips = std::ranges::find(tasks, "document") != tasks.end();
         }
@@ -166,8 +174,10 @@ void add_prompt(const RoleSettings &role, const Tokenizer &tokenizer, Json &out)
     if (!prompt.empty()) out["prompt"] = prompt;
 }
 
-Json role_block(const RoleSettings &role, const BothRoles &both, const Tokenizer &tokenizer, int64_t context) {
-    Json out{{"longest", std::min(role.longest.value_or(context), context)}};
+// A length of its own counts more than the tokenizer's, but not more than the positions that the model has.
+Json role_block(const RoleSettings &role, const BothRoles &both, const TextSettings &texts) {
+    const Tokenizer &tokenizer = *texts.tokenizer;
+    Json out{{"longest", std::min(role.longest.value_or(texts.context), texts.positions)}};
     add_prompt(role, tokenizer, out);
     if (!role.skips) return out;
     std::vector<int32_t> left_out;
@@ -180,22 +190,27 @@ Json role_block(const RoleSettings &role, const BothRoles &both, const Tokenizer
 } // namespace
 
 TokenVectorFormat token_vector_format(const fs::path &folder) {
-    for (const SentenceModule &module : sentence_modules_in(folder))
+    const std::vector<SentenceModule> modules = sentence_modules_in(folder);
+    for (const SentenceModule &module : modules)
         if (module.kind == "MultiVectorMask") return sentence_transformers;
-    if (const File file = sentence_settings(folder); file)
-        if (const std::string type = file->text("model_type", ""); type == "ColBERT" || type == "MultiVectorEncoder")
-            return type == "ColBERT" ? pylate : sentence_transformers;
-    if (has_file(folder / "modules.json")) return none;
+    if (const File file = sentence_settings(folder); file) {
+        const std::string type = file->text("model_type", "");
+        if (type == "MultiVectorEncoder") return sentence_transformers;
+        if (type == "ColBERT" || (type.empty() && !modules.empty() && has_settings_of_pylate(*file))) return pylate;
+    }
     const File file(folder / "config.json");
-    if (!file) return none;
-    const std::vector<std::string> classes = file->texts("architectures");
-    return std::ranges::find(classes, "HF_ColBERT") != classes.end() ? stanford : none;
+    if (!modules.empty() || !file) return none;
+    const auto classes = file->find("architectures");
+    if (!classes || !classes->is_list()) return none;
+    for (const JsonView name : classes->items())
+        if (name.is_string() && name.string() == "HF_ColBERT") return stanford;
+    return none;
 }
 
 void add_token_vector_roles(const Draft &draft, Json &reading) {
     const TextSettings &texts = *draft.texts;
     const BothRoles both = read_roles(draft.folder);
-    Json query = role_block(both.query, both, *texts.tokenizer, texts.context);
+    Json query = role_block(both.query, both, texts);
     if (both.expansion) {
         const Expansion &expansion = *both.expansion;
         const std::string &token = expansion.token.empty() ? texts.mask : expansion.token;
@@ -204,13 +219,14 @@ void add_token_vector_roles(const Draft &draft, Json &reading) {
             throw Error(ErrorCode::input, draft.folder.string() + ": queries are filled with the token " +
                                               in_quotes(token.empty() ? "[MASK]" : token) +
                                               ", which the tokenizer does not have");
-        const int64_t length = std::min(expansion.length, texts.context);
-        query["fill"] = {{"length", length}, {"id", *id}};
-        if (expansion.longest) query["longest"] = length;
-        if (!expansion.attended) reading["padding"] = *id;
+        const int64_t length = std::min(expansion.length, texts.positions);
+        query["fill"] = {{"length", length}, {"id", *id}, {"counted", expansion.attended}};
+        const int64_t longest = std::min(both.query.longest.value_or(texts.context), texts.positions);
+        query["longest"] = expansion.longest ? length : std::max(length, longest);
     }
+    reading["longest"] = texts.positions;
     reading["query"] = std::move(query);
-    reading["document"] = role_block(both.document, both, *texts.tokenizer, texts.context);
+    reading["document"] = role_block(both.document, both, texts);
     if (both.mean) reading["mean_score"] = true;
 }
 

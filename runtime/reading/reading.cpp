@@ -41,11 +41,13 @@ size_t uncounted_tokens(const model::Reading &model, const std::string &prompt) 
     return alone.size() - (alone.size() != 0 && alone.special.back() ? 1 : 0);
 }
 
-// "query" or "document", which a text is unless somebody says otherwise.
-Prompt prompt_of_role(const model::Reading &model, const std::string &name, const std::optional<std::string> &text) {
-    const auto role = model.roles.find(name.empty() ? model.default_prompt : name);
+// "query" or "document", which a text is unless somebody says otherwise; "": a document without a prompt.
+Prompt prompt_of_role(const model::Reading &model, const std::optional<std::string> &name,
+                      const std::optional<std::string> &text) {
+    const auto role = model.roles.find(name && !name->empty() ? *name : model.default_prompt);
     if (role == model.roles.end())
-        throw Error(ErrorCode::usage, "prompt: expected query or document, found " + in_quotes(name));
+        throw Error(ErrorCode::usage, "prompt: expected query or document, found " + in_quotes(*name));
+    if (name && name->empty()) return {"", 0, &role->second};
     return {text.value_or(role->second.prompt), 0, &role->second};
 }
 
@@ -55,7 +57,7 @@ Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &
         throw Error(ErrorCode::usage, "prompt: expected the name of a prompt, or its text; found both, " +
                                           in_quotes(*wanted) + " and " + in_quotes(*text));
     const std::string name = text ? *text : wanted.value_or(model.default_prompt);
-    if (!model.roles.empty()) return prompt_of_role(model, wanted.value_or(""), text);
+    if (!model.roles.empty()) return prompt_of_role(model, wanted, text);
     if (name.empty()) return {};
     if (model.pair && model.pair->prompted.empty())
         throw Error(ErrorCode::usage, "prompt: expected none, because this model's template has no place for it");
@@ -69,9 +71,13 @@ Prompt prompt_of(const model::Reading &model, const std::optional<std::string> &
 // The ids of a query and of a document, which are read one by one: all that is asked of both at once.
 Encoding encode_roles(const model::Reading &model, const std::string &query, const std::string &document,
                       bool shorten) {
-    const auto encoded = [&](const char *name, const std::string &text) {
+    const auto encoded = [&](const std::string &name, const std::string &text) {
         const model::Reading::Role &role = model.roles.at(name);
-        return encode_as(model, role, role.prompt + text, shorten);
+        try {
+            return encode_as(model, role, role.prompt + text, shorten);
+        } catch (const Error &e) {
+            throw Error(e.code(), "the " + name + ": " + e.what());
+        }
     };
     Encoding out = encoded("query", query);
     const Encoding second = encoded("document", document);
@@ -117,11 +123,18 @@ Encoding encoding_of(const Tokenizer &tokenizer, const std::vector<int32_t> &ids
     return out;
 }
 
+// Whether a token is what a query is filled with and no other token sees: no tokenizer put it there.
+bool is_unseen(const model::Reading &model, const Encoding &text, size_t token) {
+    return text.tokens[token].empty() && std::ranges::any_of(model.roles, [&](const auto &role) {
+               return role.second.fill && !role.second.fill->counted && role.second.fill->id == text.ids[token];
+           });
+}
+
 // How many tokens count; at least one.
 int32_t length_of(const model::Reading &model, const Encoding &text) {
     if (model.fill && model.fill->counted) return static_cast<int32_t>(model.fill->length);
     size_t length = text.size();
-    while (length > 1 && model.padding == text.ids[length - 1]) --length;
+    while (length > 1 && (model.padding == text.ids[length - 1] || is_unseen(model, text, length - 1))) --length;
     return static_cast<int32_t>(length);
 }
 

@@ -19,9 +19,10 @@ void insert(Encoding &text, size_t place, int32_t id) {
     add(text.words, -1);
 }
 
-// The greatest product of a vector with one of a document's; both (C).
+// The greatest product of a vector with one of a document's; both (C). A document without vectors is worse than any.
 double greatest_product(std::span<const float> vector, std::span<const float> document) {
-    double greatest = -INFINITY;
+    constexpr double worst = -1e9; // as in sentence-transformers (util/similarity.py)
+    double greatest = document.empty() ? worst : -INFINITY;
     for (size_t first = 0; first < document.size(); first += vector.size()) {
         double sum = 0;
         for (size_t c = 0; c < vector.size(); ++c) sum += double{vector[c]} * document[first + c];
@@ -35,7 +36,7 @@ double score_of(const Tensor &query, const Tensor &document, bool mean) {
     double sum = 0;
     for (size_t row = 0; row < rows; ++row)
         sum += greatest_product(query.f32().subspan(row * width, width), document.f32());
-    return mean ? sum / static_cast<double>(rows) : sum;
+    return mean && rows != 0 ? sum / static_cast<double>(rows) : sum;
 }
 
 // Without those that are left out of the role.
@@ -63,7 +64,9 @@ Encoding encode_as(const model::Reading &model, const model::Reading::Role &role
         insert(out, std::min(start, out.size()), *role.mark);
     }
     const auto longest = static_cast<size_t>(role.longest);
-    if (shorten) truncate(out, longest, static_cast<size_t>(std::ranges::count(out.special, false)), model.cut);
+    const bool has_fixed_length = role.fill && role.fill->length == role.longest; // for which longer texts are cut
+    if (shorten || has_fixed_length)
+        truncate(out, longest, static_cast<size_t>(std::ranges::count(out.special, false)), model.cut);
     if (const std::string why = why_not(out, longest, 0); !why.empty()) throw Error(ErrorCode::input, why);
     while (role.fill && out.size() < static_cast<size_t>(role.fill->length)) insert(out, out.size(), role.fill->id);
     return out;
@@ -93,7 +96,12 @@ std::vector<double> scores_of_pairs(detail::SessionState &session, const std::ve
     how.prompt = "document";
     const std::vector<Tensor> second = token_vectors(session, documents, how);
     how.prompt = "query", how.progress = {};
-    const std::vector<Tensor> first = token_vectors(session, queries, how);
+    std::vector<Tensor> first;
+    try {
+        first = token_vectors(session, queries, how);
+    } catch (const Error &e) { // which counts different queries
+        throw Error(e.code(), "queries: " + std::string(e.what()));
+    }
     std::vector<double> out;
     for (size_t i = 0; i < pairs.size(); ++i)
         out.push_back(score_of(first[places.at(pairs[i].first)], second[i], session.model->reading->mean_score));

@@ -45,21 +45,21 @@ TEST_CASE("token vectors: queries, documents and their scores are those of sente
     const json expected = test::json_of(models_of_tokens / "expected.json");
     const auto queries = expected["queries"].get<std::vector<std::string>>(),
                documents = expected["documents"].get<std::vector<std::string>>();
-    const std::string model = GENERATE("fixed", "least", "plain", "pylate", "stanford");
+    const std::string model = GENERATE("fixed", "least", "plain", "ended", "pylate", "stanford");
     const bool converted = GENERATE(false, true);
     CAPTURE(model, converted);
     const TemporaryFolder folder;
     if (converted) convert(test::runtime(), models_of_tokens / model).model.save(folder.path() / "model");
     Session session = test::session_of(converted ? folder.path() / "model" : models_of_tokens / model);
     const json &wanted = expected["models"][model];
-    check_vectors(embed_tokens(session, queries, {.prompt = "query"}), wanted["query"]);
-    check_vectors(embed_tokens(session, documents, {.prompt = "document"}), wanted["document"]);
-    check_vectors(embed_tokens(session, documents, {.batch = 1}), wanted["document"]);
+    check_vectors(embed_tokens(session, queries, {.truncate = true, .prompt = "query"}), wanted["query"]);
+    check_vectors(embed_tokens(session, documents, {.truncate = true, .prompt = "document"}), wanted["document"]);
+    check_vectors(embed_tokens(session, documents, {.batch = 1, .truncate = true}), wanted["document"]);
 
     std::vector<TextPair> pairs;
     for (const std::string &query : queries)
         for (const std::string &document : documents) pairs.push_back({query, document});
-    const auto scores = classify_pairs(session, pairs);
+    const auto scores = classify_pairs(session, pairs, {.truncate = true});
     REQUIRE(scores.size() == pairs.size());
     for (size_t i = 0; i < scores.size(); ++i) {
         CAPTURE(i);
@@ -77,7 +77,7 @@ TEST_CASE("token vectors: what such a model is, and what it does not do") {
     Session session = test::session_of(models_of_tokens / "fixed");
     CHECK(embed_tokens(session, {}).empty());
     CHECK_THAT(message_of([&] { (void)embed(session, {"fox"}); }),
-               contains("does not give vectors of texts but the output 'embedding'"));
+               contains("does not give vectors of texts but a vector for each token"));
     CHECK_THAT(message_of([&] { (void)embed_tokens(session, {"fox"}, {.prompt = "passage"}); }),
                contains("prompt: expected query or document, found 'passage'"));
     CHECK_THAT(message_of([&] {
@@ -92,15 +92,34 @@ TEST_CASE("token vectors: what such a model is, and what it does not do") {
 TEST_CASE("token vectors: a text that is too long for its role is refused, or cut") {
     Session session = test::session_of(models_of_tokens / "fixed");
     const std::string longer = "the quick brown fox jumps over the lazy dog and the cat sat on the mat";
+    CHECK(embed_tokens(session, {longer}, {.prompt = "query"}).front().shape() == Shape{12, 8}); // as all queries
+    Session least = test::session_of(models_of_tokens / "least");
     CHECK_THAT(message_of([&] {
-                   (void)embed_tokens(session, {"fox", longer}, {.prompt = "query"});
+                   (void)classify_pairs(least, {{"fox", "dog"}, {longer, "dog"}});
                }),
-               contains("text 2: ") && contains("expected at most 12"));
+               contains("queries: text 2: 18 tokens; expected at most 10"));
     CHECK_THAT(message_of([&] { (void)embed_tokens(session, {longer}); }), contains("expected at most 16"));
     CHECK(embed_tokens(session, {longer}, {.truncate = true}).front().shape() == Shape{16, 8});
     const Model model = test::runtime().load(models_of_tokens / "fixed");
     CHECK(tokenize_pairs(model, {{"fox", "dog"}}).ids.front().size() == 12 + 4);
-    CHECK_THAT(tokenize_pairs(model, {{"fox", longer}}).refused.value().why, contains("expected at most 16"));
+    CHECK_THAT(tokenize_pairs(model, {{"fox", longer}}).refused.value().why,
+               contains("the document: ") && contains("expected at most 16"));
+}
+
+TEST_CASE("token vectors: a folder of PyLate need not say what it is, and may leave out all tokens of a document") {
+    const TemporaryFolder folder;
+    fs::copy(models_of_tokens / "pylate", folder.path(), fs::copy_options::recursive);
+    const fs::path file = folder.path() / "config_sentence_transformers.json";
+    json settings = test::json_of(file);
+    settings.erase("model_type");
+    settings["skiplist_words"] = {"[CLS]", "[SEP]", "[D] ", "fox"};
+    std::ofstream(file) << settings;
+    Session session = test::session_of(folder.path());
+    CHECK(embed_tokens(session, {"fox"}).front().shape() == Shape{0, 8});
+    CHECK(embed_tokens(session, {"fox"}, {.prompt = "query"}).front().shape() == Shape{11, 8});
+    const auto scores = classify_pairs(session, {{"fox", "fox"}, {"fox", "dog"}});
+    CHECK(scores[0].front().score == -11e9);
+    CHECK(scores[1].front().score > 0);
 }
 
 TEST_CASE("token vectors: files that are not understood are refused with what they say") {

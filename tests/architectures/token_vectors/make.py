@@ -24,7 +24,8 @@ sys.path.insert(0, str(here.parent))
 from randomized import randomized  # noqa: E402
 
 queries = ["the quick fox", "lazy dog?", "Don't"]
-documents = ["The quick brown fox, jumps over the lazy dog!", "pack my box; with five dozen liquor jugs", "reasons."]
+documents = ["The quick brown fox, jumps over the lazy dog!", "pack my box; with five dozen liquor jugs", "reasons.",
+             "the quick brown fox jumps over the lazy dog and packs my box with five dozen liquor jugs; reasons"]
 
 
 def bert(name, **more):
@@ -47,27 +48,32 @@ def change(file, **keys):
     file.write_text(json.dumps(content | keys))
 
 
-def of_tokens(inputs, outputs):
+def of_tokens(inputs, outputs, **more):
     return randomized(Dense(inputs, outputs, bias=False, activation_function=torch.nn.Identity(),
-                            module_input_name="token_embeddings"))
+                            module_input_name="token_embeddings", **more))
 
 
 def save(name, modules, **more):
     model = MultiVectorEncoder(modules=modules, **more)
+    shutil.rmtree(here / name, ignore_errors=True)
     model.save(str(here / name), create_model_card=False)
     (here / name / "README.md").unlink(missing_ok=True)
 
 
 def native():
-    """As sentence-transformers writes them: each query of 12 tokens; and queries of at least 8, which see what fills them."""
+    """As sentence-transformers writes them: each query of 12 tokens; queries of at least 8, which see what fills them; what
+    is filled with a token that ends texts, too."""
     folder = str(bert("transformer"))
     save("fixed", [Transformer(folder, document_length=16, query_expansion={"strategy": "fixed", "length": 12}), of_tokens(24, 8),
                    MultiVectorMask(["!", ",", ".", "no such token"]), Normalize(module_input_name="token_embeddings")],
          prompts={"query": "fox: ", "document": "my "})
     save("least", [Transformer(folder, query_length=10, query_expansion={
-        "strategy": "min", "length": 8, "attend": True, "token": "fox"}), of_tokens(24, 20), of_tokens(20, 8),
+        "strategy": "min", "length": 8, "attend": True, "token": "fox"}), of_tokens(24, 20, use_residual=True),
+        of_tokens(20, 20, use_residual=True), of_tokens(20, 8),
         MultiVectorMask([";", "?"], skiplist_tasks=["query", "document"])], similarity_fn_name="meanmaxsim")
     save("plain", [Transformer(folder), of_tokens(24, 8), MultiVectorMask(), Normalize(module_input_name="token_embeddings")])
+    save("ended", [Transformer(folder, query_expansion={"strategy": "fixed", "length": 9, "token": "[SEP]"}), of_tokens(24, 8),
+                   MultiVectorMask(), Normalize(module_input_name="token_embeddings")])
     shutil.rmtree(folder)
 
 
@@ -82,7 +88,7 @@ def pylate():
     (folder / "modules.json").write_text(json.dumps([
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
         {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"}]))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 22, "do_lower_case": False}))
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 19, "do_lower_case": False}))
     (folder / "config_sentence_transformers.json").write_text(json.dumps({
         "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine", "model_type": "ColBERT",
         "query_prefix": "[Q] ", "document_prefix": "[D] ", "query_length": 11, "document_length": 20,
@@ -109,7 +115,7 @@ def main():
     pylate()
     stanford()
     expected = {"queries": queries, "documents": documents, "models": {}}
-    for name in ("fixed", "least", "plain", "pylate", "stanford"):
+    for name in ("fixed", "least", "plain", "ended", "pylate", "stanford"):
         model = MultiVectorEncoder(str(here / name), device="cpu")
         of_queries = model.encode_query(queries)
         of_documents = model.encode_document(documents)
