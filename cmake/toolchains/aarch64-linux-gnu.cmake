@@ -3,6 +3,7 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_CXX_FLAGS_INIT -Wno-psabi) # notes about GCC 10, which no part of this is compiled with
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu) # where Debian has them: /usr/lib/aarch64-linux-gnu
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64) # for ctest
 set(PKG_CONFIG_EXECUTABLE aarch64-linux-gnu-pkg-config)
