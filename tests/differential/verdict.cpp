@@ -171,8 +171,9 @@ Reader::Reader(const Runtime &runtime, std::filesystem::path folder)
 Verdict Reader::read(const std::filesystem::path &path) {
     try {
         const Model model = runtime_.load(path);
-        // A folder that is read for texts alone says why: as good as a refusal of its part for images.
-        if (const std::string why = inspect(model).no_images; !why.empty()) return {{}, why, {}};
+        // A folder that should see, but is read for texts alone, says why: as good as a refusal of its part for images.
+        const std::string why = inspect(model).no_images;
+        if (!why.empty() && std::filesystem::exists(path / "preprocessor_config.json")) return {{}, why, {}};
         const std::string key = contents(*detail::Access::model(model));
         const auto found = known_.find(key);
         return {found != known_.end() ? found->second : known_[key] = run(model), {}, {}};
