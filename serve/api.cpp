@@ -161,7 +161,7 @@ std::optional<Response> Api::at_once(const Request &head) {
 }
 
 Response Api::answer(const Request &request) {
-    const auto began = Clock::now();
+    const auto began = request.arrived; // from which --timeout and the first token count, too
     const Found found = find(request);
     const Call call{.request = request,
                     .part = found.part,
