@@ -171,12 +171,13 @@ Reader::Reader(const Runtime &runtime, std::filesystem::path folder)
 Verdict Reader::read(const std::filesystem::path &path) {
     try {
         const Model model = runtime_.load(path);
-        // A folder that should see, but is read for texts alone, says why: as good as a refusal of its part for images.
-        const std::string why = inspect(model).no_images;
-        if (!why.empty() && std::filesystem::exists(path / "preprocessor_config.json")) return {{}, why, {}};
+        const bool should_see = std::filesystem::exists(path / "preprocessor_config.json");
         const std::string key = contents(*detail::Access::model(model));
         const auto found = known_.find(key);
-        return {found != known_.end() ? found->second : known_[key] = run(model), {}, {}};
+        return {found != known_.end() ? found->second : known_[key] = run(model),
+                {},
+                {},
+                should_see ? inspect(model).no_images : ""};
     } catch (const Error &error) {
         if (error.code() != ErrorCode::input) return {{}, {}, error.what()};
         std::string text = error.what();

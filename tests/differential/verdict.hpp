@@ -16,6 +16,7 @@ struct Verdict {
     std::map<std::string, std::vector<float>> outputs; // without what follows the end of a text
     std::string refused;                               // Error(input); empty if there are outputs
     std::string broken;                                // any other exception
+    std::string no_images = {};                        // why a folder that should see was read for texts alone
 };
 
 // Reads models in the folder and runs them on the references. Files of which Lamina makes the same graphs and weights
