@@ -87,6 +87,10 @@ std::shared_ptr<model::Model> read(const fs::path &folder, const std::vector<Ada
     draft.description = description;
     draft.untied = std::move(merged.untied);
     draft.spare = quantization.zero_biases(weights);
+    // The one key of the whole that also changes what texts give, which see() would have found.
+    constexpr const char *causal = "is_causal";
+    if (of_whole.see != nullptr && !sees && whole.reads(causal) && whole.states(causal) && !whole.flag(causal))
+        whole.fail(causal, "false is not supported for a model that is read for texts alone; expected true");
     if (of_whole.see != nullptr && sees) of_whole.see(draft, whole);
     std::shared_ptr<model::Model> model;
     try {
