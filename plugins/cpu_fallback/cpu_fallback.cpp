@@ -81,8 +81,9 @@ struct CpuFallback {
         grouped_linear<2>,
         grouped_linear<1>,
         cpu_kernel<cpu_fallback::instance_norm>("instance_norm",
-                                                "eps activation=none|" LAMINA_ACTIVATIONS
-                                                "; x: B T C, lengths?: i32 B; weight?: C, bias?: C -> y: B T C"),
+                                                "group_size eps activation=none|" LAMINA_ACTIVATIONS
+                                                "; x: B T G*group_size, lengths?: i32 B; weight?: G*group_size, "
+                                                "bias?: G*group_size -> y: B T G*group_size"),
         cpu_kernel<cpu_fallback::layer_norm>("layer_norm",
                                              "eps; x: ... C, residual?: ... C; weight?: C, bias?: C -> y: ... C"),
         linear<3>,

@@ -1,6 +1,6 @@
 // Instance normalization: y[b, t, c] = act((x - mean[b, c]) / sqrt(variance[b, c] + eps) * weight[c] + bias[c]), with
-// mean and variance over the first lengths[b] steps; zero behind them. instance_norm_parts and instance_norm_join come
-// before.
+// mean and variance over the first lengths[b] steps; zero behind them. instance_norm_parts, instance_norm_join and, for
+// groups of channels, instance_norm_groups come before.
 //
 // x, y (B, steps, cols); of_all (2, B, cols): mean, without the first step, and 1 / sqrt(variance + eps); lengths (B),
 // weight and bias (cols) may be left out.

@@ -1,6 +1,6 @@
 // Joins what instance_norm_parts found of the chunks of each sequence: the mean of all, still without the first step,
-// and 1 / sqrt(variance + eps). The squares of a chunk, around the mean of all, are those around its own mean, plus
-// their number times the squared distance of the means.
+// and 1 / sqrt(variance + eps), or with IN_GROUPS the variance. The squares of a chunk, around the mean of all, are
+// those around its own mean, plus their number times the squared distance of the means.
 //
 // parts (2, B, chunks, cols); lengths (B), may be left out; of_all (2, B, cols).
 // Dispatch: a workgroup of 256 for each sequence and 32 channels.
@@ -8,6 +8,8 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common/workgroup.glsl"
 #include "instance_norm/chunks.glsl"
+
+layout(constant_id = 1) const bool IN_GROUPS = false;
 
 layout(std430, set = 0, binding = 0) readonly buffer Parts { float parts[]; };
 layout(std430, set = 0, binding = 1) readonly buffer Lengths { int lengths[]; };
@@ -34,5 +36,5 @@ void main() {
     const float variance = sum_of_eight(low, high, square) / all;
     if (high != 0u || c >= cols) return;
     of_all[b * cols + c] = mean;
-    of_all[(batch + b) * cols + c] = inversesqrt(variance + eps);
+    of_all[(batch + b) * cols + c] = IN_GROUPS ? variance : inversesqrt(variance + eps);
 }

@@ -1,5 +1,5 @@
-"""Made by tools/golden.py: torch.nn.GroupNorm with a channel in each group, which has channels before steps, while the
-layer has them after."""
+"""Made by tools/golden.py: torch.nn.GroupNorm, mostly with a channel in each group. It has channels before steps, while
+the layer has them after."""
 
 import torch
 from golden import parameters, random, write
@@ -22,3 +22,7 @@ norm.weight.copy_(weights["weight"])
 for b, length in enumerate(lengths): # PyTorch refuses a single value, whose variance is 0
     y[b, :length] = normalized(x[b:b + 1, :length], norm)[0] if length > 1 else 0
 write(__file__, "lengths", {"eps": 1e-3}, {"x": x, "lengths": lengths}, {"y": y}, {"weight": weights["weight"]})
+
+norm = parameters(torch.nn.GroupNorm(2, 10))
+write(__file__, "groups", {"group_size": 5}, {"x": x}, {"y": normalized(x, norm)},
+      {"weight": norm.weight, "bias": norm.bias})
