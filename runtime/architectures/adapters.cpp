@@ -75,6 +75,12 @@ std::map<std::string, TensorChange, std::less<>> changes_of(const std::vector<Ad
     return out;
 }
 
+// ggml leaves out leading sizes of 1, so a matrix of one row, as of rank 1, has one size.
+model::Weight as_matrix(model::Weight weight) {
+    if (weight.type.shape.size() == 1) weight.type.shape.insert(weight.type.shape.begin(), 1);
+    return weight;
+}
+
 } // namespace
 
 AdapterContents read_gguf_adapter(const Adapter &adapter, std::string_view architecture) {
@@ -104,13 +110,13 @@ AdapterContents read_gguf_adapter(const Adapter &adapter, std::string_view archi
     if (metadata.has("general.base_model.0.name")) out.made_for = text("general.base_model.0.name");
     const double alpha = metadata.has("adapter.lora.alpha") ? metadata.at("adapter.lora.alpha").number() : 0;
     constexpr std::string_view a_end = ".lora_a", b_end = ".lora_b", table = "token_embd.weight";
-    for (const auto &[name, up] : file.weights.entries()) {
+    for (const auto &[name, weight] : file.weights.entries()) {
         if (name.ends_with(a_end) && file.weights.entries().contains(name.substr(0, name.size() - 1) + "b")) continue;
         if (!name.ends_with(b_end))
             refuse_adapter(out,
                            "the tensor " + in_quotes(name) + " is not part of a pair, NAME.lora_a and NAME.lora_b");
         const std::string changed = name.substr(0, name.size() - b_end.size());
-        const model::Weight &down = file.weights.at(changed + std::string(a_end));
+        const model::Weight up = as_matrix(weight), down = as_matrix(file.weights.at(changed + std::string(a_end)));
         if (down.type.shape.size() != 2 || up.type.shape.size() != 2)
             refuse_adapter(out, "the change of " + in_quotes(changed) +
                                     " is not one of a matrix; experts that are "

@@ -29,6 +29,8 @@ constexpr std::array pairs{Pair{"llama", "llama"},
                            Pair{"gpt2", "gpt2"},
                            Pair{"bert_texts", "bert_texts"},
                            Pair{"gguf_llama", "gguf_llama"},
+                           Pair{"llama_rank_1", "llama"},
+                           Pair{"gguf_llama_rank_1", "gguf_llama"},
                            Pair{"tied_head", "llama_tied_biased"},
                            Pair{"tied_table", "llama_tied_biased"},
                            Pair{"tied_both", "llama_tied_biased"}};

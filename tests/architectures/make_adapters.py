@@ -56,7 +56,8 @@ def of_bert(model, tokens):
 
 
 def as_gguf(name, source, base):
-    """As llama.cpp's convert_lora_to_gguf.py writes it: B is permuted like the matrix that it changes."""
+    """As llama.cpp's convert_lora_to_gguf.py writes it: B is permuted like the matrix that it changes. A matrix of one row
+    has one size, as ggml writes it."""
     import gguf
     shutil.rmtree(adapters / name, ignore_errors=True)
     (adapters / name).mkdir(parents=True)
@@ -74,6 +75,7 @@ def as_gguf(name, source, base):
         values = value.float().numpy()
         if kind == "lora_B" and config["model_type"] == "llama" and module in ("self_attn.q_proj", "self_attn.k_proj"):
             values = interleaved(values, config["num_attention_heads" if "q_proj" in module else "num_key_value_heads"])
+        values = values[0] if len(values) == 1 else values
         writer.add_tensor(f"blk.{number}.{gguf_names[module]}.weight.{kind.lower()}", values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -102,3 +104,5 @@ if __name__ == "__main__":
          merges=False)
     made("tied_both", "llama_tied_biased", L(r=2, lora_alpha=3, target_modules=["lm_head"], modules_to_save=["embed_tokens"],
                                  task_type="CAUSAL_LM"), merges=False)
+    made("llama_rank_1", "llama", L(r=1, lora_alpha=2, target_modules=["q_proj", "v_proj", "down_proj"], task_type="CAUSAL_LM"))
+    as_gguf("gguf_llama_rank_1", "llama_rank_1", "llama")
