@@ -14,7 +14,20 @@ namespace {
 // Words of texts about HTML, unless the file says that they are marks.
 constexpr std::array<std::string_view, 2> names_if_marks{"</s>", "<eos>"};
 
-constexpr int64_t mark = 3; // what tokenizer.ggml.token_type calls a control token
+// What tokenizer.ggml.token_type calls a control token, and a user-defined one.
+constexpr int64_t mark = 3, defined_by_users = 4;
+
+// Of models that fill in the middle of code: what comes behind it, as files name it, or else as tokens are called. Only
+// the first of a vocabulary counts.
+struct Filled {
+    const char *key;
+    std::array<std::string_view, 5> names;
+};
+constexpr std::array<Filled, 3> behind_filled{{
+    {"fim_pad_token_id", {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"}},
+    {"fim_rep_token_id", {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}},
+    {"fim_sep_token_id", {"<|file_sep|>"}},
+}};
 
 // The end of a text for kinds of tokenizers whose files need not name it.
 constexpr std::array<std::pair<std::string_view, int64_t>, 2> usual_ends{{{"llama", 2}, {"t5", 1}}};
@@ -45,6 +58,18 @@ std::vector<int64_t> end_tokens_of(const model::GgufMetadata &metadata) {
     std::map<std::string_view, int64_t> found;
     for (size_t id = 0; id < tokens.size(); ++id)
         if (is_named(tokens[id], types, id)) found.emplace(tokens[id], static_cast<int64_t>(id));
+    for (const Filled &each : behind_filled) {
+        if (metadata.has(key_of(each.key))) {
+            add(metadata.at(key_of(each.key)).integer());
+            continue;
+        }
+        for (size_t id = 0; id < tokens.size() && id < types.size(); ++id)
+            if ((types[id] == mark || types[id] == defined_by_users) && !tokens[id].empty() &&
+                std::ranges::find(each.names, tokens[id]) != each.names.end()) {
+                add(static_cast<int64_t>(id));
+                break;
+            }
+    }
     // Where messages end with other tokens, this one only ends a part of them (gpt-oss, Solar Open).
     if ((found.contains("<|return|>") && found.contains("<|call|>")) ||
         (found.contains("<|flush|>") && found.contains("<|calls|>")))

@@ -160,5 +160,8 @@ TEST_CASE("GGUF: a turn ends with the tokens that are called so, also where the 
     CHECK(ends({"a", "<|return|>", "<|call|>", "<|end|>"}, 1) == Found{1, 2});                           // gpt-oss
     CHECK(ends({"a", "b", "</s>", "<h1>"}, 1, {1, 1, 1, 1}) == Found{1}); // a word of HTML
     CHECK(ends({"a", "b", "</s>", "<h1>"}, 1, {1, 1, 3, 1}) == Found{1, 2});
+    // Qwen Coder, whose middle of a text ends where another file begins; a word of that name is none.
+    CHECK(ends({"a", "<|fim_pad|>", "<|file_sep|>", "<|repo_name|>", "b"}, 4, {1, 4, 3, 4, 1}) == Found{1, 2, 3, 4});
+    CHECK(ends({"a", "<PAD>", "<|file_sep|>", "<fim_pad>", "b"}, 4, {1, 1, 1, 3, 1}) == Found{3, 4});
     CHECK(ends({"a", "b", "c"}, std::nullopt) == Found{2}); // as in llama.cpp
 }
