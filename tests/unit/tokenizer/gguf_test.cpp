@@ -227,6 +227,9 @@ TEST_CASE("GGUF names of word splits split as llama.cpp does") {
     CHECK(words("falcon", " 12 1234") == Tokens{" 12", " ", "123", "4"});
     CHECK(words("tekken", "aBc'd 12") == Tokens{"a", "Bc", "'d", " ", "1", "2"});
     CHECK(words("gpt-4o", "aBc'd 12") == Tokens{"a", "Bc'd", " ", "12"});
+    CHECK(words("kimi-k2", "aBc'd 1234\u4e2d\u6587x!\n\n") ==
+          Tokens{"a", "Bc'd", " ", "123", "4", "\u4e2d\u6587", "x", "!\n\n"});
+    CHECK(words("kimi-k2", " \u4e2d\u3042") == Tokens{" ", "\u4e2d", "\u3042"});
     CHECK(words("youtu", "aBc'd 12\uac00\u3105") == Tokens{"a", "Bc'd", " ", "1", "2", "\uac00", "\u3105"});
     CHECK(words("tiny_aya", "1234567 x") == Tokens{"1", "234", "567", " x"});
     CHECK(words("deepseek-llm", "Hi, you 123\n\n") == Tokens{"Hi", ",", " you", " ", "123", "\n", "\n"});
@@ -391,8 +394,8 @@ TEST_CASE("GGUF metadata that contradicts itself is refused, with the key") {
     file.model = "rwkv";
     CHECK(refusal(file) == "tokenizer.ggml.model: 'rwkv' is not supported; supported: gpt2, llama, bert, t5, gemma4");
     file = byte_level();
-    file.pre = "kimi-k2";
-    CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'kimi-k2' is not supported; supported: gpt-2, a.x-4.0"));
+    file.pre = "afmoe";
+    CHECK(refusal(file).starts_with("tokenizer.ggml.pre: 'afmoe' is not supported; supported: gpt-2, a.x-4.0"));
     file = byte_level();
     file.token_type.pop_back();
     CHECK(refusal(file).starts_with("tokenizer.ggml.token_type: expected an entry for each of the "));
