@@ -114,7 +114,11 @@ void complete(const GgufFacts &file, Json &config) {
         layout->fail("expected 'jploski', the order of queries, keys and values that llama.cpp takes");
     const bool two_norms = file.weights.entries().contains("blk.0.attn_norm_2.weight");
     const model::GgufValue *kv_heads = file.find("attention.head_count_kv");
-    const bool one_key_head = kv_heads != nullptr && kv_heads->integer() == 1;
+    if (kv_heads == nullptr)
+        throw Error(ErrorCode::input, file.weights.file().string() +
+                                          ": the metadata lack the key 'falcon.attention.head_count_kv', which all "
+                                          "published files have: take one that a newer converter wrote");
+    const bool one_key_head = kv_heads->integer() == 1;
     if (!two_norms && !one_key_head && file.find("rope.freq_base") == nullptr)
         throw Error(ErrorCode::input, file.weights.file().string() +
                                           ": the metadata lack the key 'falcon.rope.freq_base', without which nobody "

@@ -151,6 +151,11 @@ void build(Draft &draft) {
         config.fail("layer_types", "is not a key of such models, whose layers are all alike; leave it out");
     const Factors factor = factors_of(draft);
     if (draft.gguf) rename_norms(draft, layers);
+    if (draft.gguf && continues_texts(draft) && !draft.weights.entries().contains("lm_head.weight"))
+        throw Error(ErrorCode::input, draft.weights.file().string() +
+                                          ": there is no tensor 'output.weight'. Words that share the table of "
+                                          "embeddings have another factor than it, which GGUF files do not say: take "
+                                          "the model's Hugging Face folder");
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
