@@ -113,7 +113,12 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                                                  const SelfAttention &options) const {
     GraphWriter &graph = *graph_;
     const std::string query = options.gated ? ".query" : ".q_proj", gate = ".gate";
-    const int64_t width = options.heads * options.head_dim;
+    const int64_t width = options.heads * options.head_dim, kv_width = options.kv_heads * options.head_dim;
+    split_if_fused(*draft_, graph, module + ".qkv_proj",
+                   {.inputs = graph.channels(x),
+                    .parts = {{module + ".q_proj", options.gated ? 2 * width : width},
+                              {module + ".k_proj", kv_width},
+                              {module + ".v_proj", kv_width}}});
     if (options.gated)
         split_by_heads(*draft_, graph, module + ".q_proj",
                        {.inputs = graph.channels(x),

@@ -103,9 +103,10 @@ void complete_gemma4(const GgufFacts &file, Json &config) {
                                      {"rope_theta", value_at(file, "rope.freq_base").number()},
                                      {"partial_rotary_factor", turned_part(file, wide)}}}};
     const auto full = std::ranges::find(slides, false);
-    config["attention_k_eq_v"] =
-        full != slides.end() &&
-        !file.weights.entries().contains("blk." + std::to_string(full - slides.begin()) + ".attn_v.weight");
+    const auto has = [&](const char *tensor) {
+        return file.weights.entries().contains("blk." + std::to_string(full - slides.begin()) + tensor);
+    };
+    config["attention_k_eq_v"] = full != slides.end() && !has(".attn_v.weight") && !has(".attn_qkv.weight");
     // Of the small models, an image's tokens see no later ones; no key says it (tools/mtmd/mtmd.cpp).
     constexpr std::array<int64_t, 2> small_widths{1536, 2560};
     const int64_t width = value_at(file, "embedding_length").integer(1, INT32_MAX);

@@ -119,7 +119,7 @@ class Reader {
                 const bool of_layers = std::ranges::find(by_layer, theirs, &ByLayer::gguf) != by_layer.end();
                 if (value != nullptr && !replaced && !(of_layers && value->is_list())) out[ours] = json(*value);
             }
-        for (const auto &[ours, tensor] : kind.flags) out[ours] = gguf_.weights.entries().contains(tensor);
+        for (const auto &[ours, tensor] : kind.flags) out[ours] = has_tensor(tensor);
         if (find("vocab_size") == nullptr) add_rows(out, "vocab_size", "token_embd.weight");
         add_rows(out, "type_vocab_size", "token_types.weight");
         add_classifier(out);
@@ -208,6 +208,15 @@ class Reader {
 
     void require(std::string_view key) const {
         if (find(key) == nullptr) refuse("the metadata lack the key " + in_quotes(type_ + "." + std::string(key)));
+    }
+
+    // Also within the one for queries, keys and values.
+    [[nodiscard]] bool has_tensor(std::string_view name) const {
+        constexpr std::string_view queries = ".attn_q.";
+        if (gguf_.weights.entries().contains(name)) return true;
+        const size_t at = name.find(queries);
+        return at != std::string_view::npos &&
+               gguf_.weights.entries().contains(std::string(name).replace(at, queries.size(), ".attn_qkv."));
     }
 
     // How many rows a matrix has; one without a size for them has one (ggml.c, ggml_n_dims).

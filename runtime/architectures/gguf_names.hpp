@@ -39,7 +39,7 @@ inline constexpr std::array<SettingName, 5> gguf_scaling{{
 }};
 
 // Tensors of most architectures.
-inline constexpr std::array<TensorName, 22> gguf_tensors{{
+inline constexpr std::array<TensorName, 24> gguf_tensors{{
     {"token_embd", "model.embed_tokens"},
     {"output_norm", "model.norm"},
     {"output", "lm_head"},
@@ -47,6 +47,7 @@ inline constexpr std::array<TensorName, 22> gguf_tensors{{
     {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
     {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},
     {"blk.{i}.attn_v", "model.layers.{i}.self_attn.v_proj"},
+    {"blk.{i}.attn_qkv", "model.layers.{i}.self_attn.qkv_proj"},
     {"blk.{i}.attn_q_norm", "model.layers.{i}.self_attn.q_norm"},
     {"blk.{i}.attn_k_norm", "model.layers.{i}.self_attn.k_norm"},
     {"blk.{i}.attn_output", "model.layers.{i}.self_attn.o_proj"},
@@ -58,6 +59,7 @@ inline constexpr std::array<TensorName, 22> gguf_tensors{{
     {"blk.{i}.ffn_gate_exps", "model.layers.{i}.mlp.experts.gate_proj"},
     {"blk.{i}.ffn_up_exps", "model.layers.{i}.mlp.experts.up_proj"},
     {"blk.{i}.ffn_down_exps", "model.layers.{i}.mlp.experts.down_proj"},
+    {"blk.{i}.ffn_gate_up_exps", "model.layers.{i}.mlp.experts.gate_up_proj"},
     {"blk.{i}.ffn_gate_inp_shexp", "model.layers.{i}.mlp.shared_expert_gate"},
     {"blk.{i}.ffn_gate_shexp", "model.layers.{i}.mlp.shared_expert.gate_proj"},
     {"blk.{i}.ffn_up_shexp", "model.layers.{i}.mlp.shared_expert.up_proj"},

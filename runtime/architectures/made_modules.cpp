@@ -17,6 +17,14 @@ int64_t rows_of(const Fused &fused) {
     return out;
 }
 
+void add_parts(Draft &draft, const std::string &kind, const model::Weight &tensor, const Fused &fused) {
+    int64_t first = 0;
+    for (const auto &[name, rows] : fused.parts) {
+        draft.weights.add(name + kind, tensor.rows(first, first + rows));
+        first += rows;
+    }
+}
+
 // Calls add(kind, tensor) for the weight, and for the bias if there is one.
 template <typename Add>
 void for_each_tensor(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, const Add &add) {
@@ -37,12 +45,22 @@ void for_each_tensor(Draft &draft, GraphWriter &graph, const std::string &module
 
 void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused) {
     for_each_tensor(draft, graph, module, fused, [&](const std::string &kind, const model::Weight &tensor) {
-        int64_t first = 0;
-        for (const auto &[name, rows] : fused.parts) {
-            draft.weights.add(name + kind, tensor.rows(first, first + rows));
-            first += rows;
-        }
+        add_parts(draft, kind, tensor, fused);
     });
+}
+
+void split_if_fused(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused) {
+    if (!draft.gguf) return;
+    const auto has = [&](const std::string &name) {
+        return draft.weights.entries().contains(name) || draft.weights.others().contains(name);
+    };
+    for (const std::string kind : kinds) {
+        const std::string name = module + kind;
+        if (!has(name) || has(fused.parts.front().first + kind)) continue;
+        graph.require(name, kind == ".bias" ? Shape{rows_of(fused)} : Shape{rows_of(fused), fused.inputs});
+        add_parts(draft, kind, draft.weights.at(name), fused);
+        draft.unused.insert(name);
+    }
 }
 
 void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t groups) {

@@ -19,8 +19,12 @@ struct Fused {
 // it. Nothing is copied.
 void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused);
 
-// The same where the rows of the parts take turns, head by head: for each of `groups` heads those of the first part,
-// those of the second and so on. Parts of the same name follow each other in one module. Copies them.
+// The same of a GGUF file that may have the parts as one, in their place: the weights, the biases, or both
+// (llama.cpp, convert_hf_to_gguf.py --fuse-qkv).
+void split_if_fused(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused);
+
+// The same as split() where the rows of the parts take turns, head by head: for each of `groups` heads those of the
+// first part, those of the second and so on. Parts of the same name follow each other in one module. Copies them.
 void split_by_heads(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused, int64_t groups);
 
 // Queries, keys and values of each head: by heads in Hugging Face files, one part after the other in GGUF files.

@@ -99,12 +99,35 @@ class ChangedGguf {
         return changed(at, "X", 1);
     }
 
+    // The same for a tensor, which then has another name.
+    [[nodiscard]] std::string without_tensor(const std::string &name) const {
+        const size_t at = bytes_.find(number_in_gguf(uint64_t{name.size()}) + name);
+        REQUIRE(at != std::string::npos);
+        return changed(at + sizeof(uint64_t), "X", 1);
+    }
+    // The same with another key.
+    [[nodiscard]] std::string with_key(const std::string &key, float value) const {
+        std::string bytes = bytes_;
+        constexpr uint32_t f32 = 6;
+        add_key(bytes, key, f32, number_in_gguf(value));
+        return message_of_file(bytes);
+    }
+    [[nodiscard]] std::string with_key(const std::string &key, uint32_t value) const {
+        std::string bytes = bytes_;
+        constexpr uint32_t u32 = 4;
+        add_key(bytes, key, u32, number_in_gguf(value));
+        return message_of_file(bytes);
+    }
+
   private:
     std::string bytes_;
 
     [[nodiscard]] static std::string changed(std::string bytes, size_t at, const void *value, size_t size) {
-        const TemporaryFolder folder;
         std::memcpy(bytes.data() + at, value, size);
+        return message_of_file(bytes);
+    }
+    [[nodiscard]] static std::string message_of_file(const std::string &bytes) {
+        const TemporaryFolder folder;
         const std::filesystem::path file = folder.path() / "model.gguf";
         std::ofstream(file, std::ios::binary) << bytes;
         return message_of([&] { (void)runtime().load(file); });

@@ -86,6 +86,8 @@ TEST_CASE("Falcon in GGUF: the order of queries, keys and values is the one that
     CHECK_THAT(file.with("falcon.tensor_data_layout", 'J', length),
                contains("'falcon.tensor_data_layout'") && contains("expected 'jploski'"));
     CHECK_THAT(file.with("falcon.attention.head_count_kv", uint32_t{4}), contains("'falcon.attention.head_count_kv'"));
+    CHECK_THAT(file.without("falcon.attention.head_count_kv"),
+               contains("the metadata lack the key 'falcon.attention.head_count_kv'"));
     CHECK_THAT(File("gguf_falcon_shared").without("falcon.rope.freq_base"),
                contains("model.gguf: the metadata lack the key 'falcon.rope.freq_base'"));
     CHECK_THAT(file.with("falcon.feed_forward_length", uint32_t{44}), contains("'blk.0.ffn_up.weight'"));
@@ -157,8 +159,9 @@ TEST_CASE("GGUF files that ggml wrote lack leading sizes of 1, and are read neve
                   .agrees());
     }
     CHECK(changed == std::set<std::string>{"gguf_ernie4_5_moe_plain", "gguf_granite_hybrid_dense_plain",
-                                           "gguf_qwen2_moe_plain", "gguf_qwen3_5_moe_plain", "gguf_qwen3_next_plain",
-                                           "gguf_xlm_roberta_labels", "gguf_xlm_roberta_plain",
+                                           "gguf_qwen2_moe_plain", "gguf_qwen2_moe_plain_fused",
+                                           "gguf_qwen3_5_moe_plain", "gguf_qwen3_5_moe_plain_fused",
+                                           "gguf_qwen3_next_plain", "gguf_xlm_roberta_labels", "gguf_xlm_roberta_plain",
                                            "gguf_xlm_roberta_ranker"});
 }
 

@@ -40,6 +40,10 @@ SOURCES = ["asked_of_qwen3", "bloom", "cohere", "cohere2_plain", "deepseek_v2_pl
 
 # Files of models that see, made of the part for texts: the name, and the settings that the converter has for them.
 OF_IMAGES = {"glm4": ("glm4_of_images", {"rope_parameters": {"mrope_section": [1, 1, 1]}})}
+# As the converter writes them with --fuse-qkv, and with --fuse-gate-up-exps where it has experts together.
+FUSED = {"gemma4_plain": False, "qwen2_moe_plain": False, "qwen3_5_moe_plain": True, "sentences": False}
+# A file with matrices behind the pooling, as published files of EmbeddingGemma have them.
+DENSE = {"sentences_of_gemma3_plain": "sentences_of_gemma3_dense"}
 # A file whose slopes transformers does not read.
 STEEP = {"mpt": ("mpt_steep", {"attn_config": {"alibi_bias_max": 16}})}
 
@@ -125,6 +129,34 @@ def copy_golden(source, target):
         save_file(tensors, target / "golden.safetensors", metadata=golden.metadata())
 
 
+def dense_matrices():
+    draw = torch.Generator().manual_seed(7)
+    return [torch.randn(20, 36, generator=draw), torch.randn(36, 20, generator=draw)]
+
+
+def add_dense(folder):
+    """Modules of sentence-transformers for these matrices."""
+    modules = json.loads((folder / "modules.json").read_text())
+    for i, matrix in enumerate(dense_matrices(), 2):
+        path = f"{i}_Dense"
+        modules.insert(i, {"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models.Dense"})
+        (folder / path).mkdir()
+        outputs, inputs = matrix.shape
+        (folder / path / "config.json").write_text(json.dumps({"in_features": inputs, "out_features": outputs, "bias": False}))
+        save_file({"linear.weight": matrix}, folder / path / "model.safetensors")
+    (folder / "modules.json").write_text(json.dumps(modules))
+
+
+def dense_golden(source, target):
+    golden = load_file(source / "golden.safetensors")
+    inputs, outputs = ({name.removeprefix(kind): values for name, values in golden.items() if name.startswith(kind)}
+                       for kind in ("in.encode.", "out.encode."))
+    vectors = outputs["hidden"].double().sum(1) / inputs["lengths"].double()[:, None]  # zeros after the ends
+    for matrix in dense_matrices():
+        vectors = vectors @ matrix.double().T
+    save_golden(target, {"encode": (inputs, outputs | {"embedding": torch.nn.functional.normalize(vectors)})})
+
+
 def steep_golden(source, target, attn_config):
     """With slopes that transformers computes, but leaves as they are by default."""
     model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=torch.float64, attn_implementation="eager")
@@ -143,6 +175,7 @@ def main():
     from conversion import ModelBase, get_model_class
     files = [(source, source, {}) for source in SOURCES]
     files += [(name, source, more) for made in (OF_IMAGES, STEEP) for source, (name, more) in made.items()]
+    files += [(source + "_fused", source, {}) for source in FUSED] + [(name, source, {}) for source, name in DENSE.items()]
     for name, source, more in files:
         if len(sys.argv) > 2 and name not in sys.argv[2:]:
             continue
@@ -153,6 +186,8 @@ def main():
         target.mkdir()
         if source in STEEP and more:
             steep_golden(here / source, target, **more)
+        elif name in DENSE.values():
+            dense_golden(here / source, target)
         else:
             copy_golden(here / source, target)
         settings = ModelBase.load_hparams(here / source, False)
@@ -178,7 +213,11 @@ def main():
             (copy / "tokenizer.json").write_text(json.dumps(made))
             if drafts:
                 add_draft(copy / "model.safetensors", settings)
-            file = model_class(copy, exact, target / "model.gguf", hparams=settings)
+            options = dict(fuse_qkv=True, fuse_gate_up_exps=FUSED[source]) if name.endswith("_fused") else {}
+            if name in DENSE.values():
+                add_dense(copy)
+                options = dict(sentence_transformers_dense_modules=True)
+            file = model_class(copy, exact, target / "model.gguf", hparams=settings, **options)
             if source == "falcon_shared":  # which the converter leaves out, although Falcon 2 has one of its own
                 file.gguf_writer.add_rope_freq_base(settings["rope_parameters"]["rope_theta"])
             if source == "asked_of_qwen3":  # which the converter knows by the name of a folder

@@ -3,6 +3,7 @@
 // with the heads of their published models.
 #include "architectures/architecture.hpp"
 #include "architectures/encoder_graph.hpp"
+#include "architectures/made_modules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -97,6 +98,10 @@ class Bert {
 
     Tensor layer(const std::string &name, const Tensor &x, const Tensor &bias) {
         const auto module = [&](std::string_view part) { return name + "." + std::string(part); };
+        const int64_t width = graph_.channels(x);
+        split_if_fused(
+            draft_, graph_, module("attention.self.qkv"),
+            {.inputs = width, .parts = {{module(kind_.q), width}, {module(kind_.k), width}, {module(kind_.v), width}}});
         const Tensor q = graph_.linear(module(kind_.q), x, {}), k = graph_.linear(module(kind_.k), x, {}),
                      v = graph_.linear(module(kind_.v), x, {});
         const Tensor attended = graph_.attention(
@@ -195,7 +200,7 @@ void build_electra(Draft &draft) {
                 .out = "classifier.out_proj"});
 }
 
-constexpr std::array<TensorName, 14> tensors{{
+constexpr std::array<TensorName, 15> tensors{{
     {"cls", "classifier.dense"},
     {"cls.output", "classifier.out_proj"},
     {"token_embd", "bert.embeddings.word_embeddings"},
@@ -205,6 +210,7 @@ constexpr std::array<TensorName, 14> tensors{{
     {"blk.{i}.attn_q", "bert.encoder.layer.{i}.attention.self.query"},
     {"blk.{i}.attn_k", "bert.encoder.layer.{i}.attention.self.key"},
     {"blk.{i}.attn_v", "bert.encoder.layer.{i}.attention.self.value"},
+    {"blk.{i}.attn_qkv", "bert.encoder.layer.{i}.attention.self.qkv"},
     {"blk.{i}.attn_output", "bert.encoder.layer.{i}.attention.output.dense"},
     {"blk.{i}.attn_output_norm", "bert.encoder.layer.{i}.attention.output.LayerNorm"},
     {"blk.{i}.ffn_up", "bert.encoder.layer.{i}.intermediate.dense"},

@@ -4,6 +4,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/gemma4_gguf.hpp"
+#include "architectures/made_modules.hpp"
 #include "architectures/mixture.hpp"
 #include "architectures/rotary.hpp"
 #include "architectures/weight_parts.hpp"
@@ -197,6 +198,11 @@ class Layers {
         const auto projected = [&](const std::string &name, int64_t heads) {
             return graph_.linear(self + name, x, {.outputs = heads * head_dim, .biased = biased_});
         };
+        split_if_fused(draft_, graph_, self + ".qkv_proj",
+                       {.inputs = width_,
+                        .parts = {{self + ".q_proj", heads_ * head_dim},
+                                  {self + ".k_proj", kv_heads * head_dim},
+                                  {self + ".v_proj", kv_heads * head_dim}}});
         const Tensor q = turned(".q", projected(".q_proj", heads_), heads_);
         if (!shares(i)) {
             const Tensor k = projected(".k_proj", kv_heads);

@@ -135,7 +135,7 @@ void build(Draft &draft) {
     decoder.add_outputs(graph.rms_norm(norm, x, {.eps = eps}), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 14> tensors{{
+constexpr std::array<TensorName, 15> tensors{{
     {"blk.{i}.ssm_in", "model.layers.{i}.mamba.in_proj"},
     {"blk.{i}.ssm_conv1d", "model.layers.{i}.mamba.conv1d"},
     {"blk.{i}.ssm_dt", "model.layers.{i}.mamba.dt"},
@@ -146,6 +146,7 @@ constexpr std::array<TensorName, 14> tensors{{
     {"blk.{i}.ffn_gate_exps", "model.layers.{i}.block_sparse_moe.experts.gate_proj"},
     {"blk.{i}.ffn_up_exps", "model.layers.{i}.block_sparse_moe.experts.up_proj"},
     {"blk.{i}.ffn_down_exps", "model.layers.{i}.block_sparse_moe.experts.down_proj"},
+    {"blk.{i}.ffn_gate_up_exps", "model.layers.{i}.block_sparse_moe.experts.gate_up_proj"},
     {"blk.{i}.ffn_gate_shexp", "model.layers.{i}.shared_mlp.gate_proj"},
     {"blk.{i}.ffn_up_shexp", "model.layers.{i}.shared_mlp.up_proj"},
     {"blk.{i}.ffn_down_shexp", "model.layers.{i}.shared_mlp.output_linear"},

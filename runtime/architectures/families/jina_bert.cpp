@@ -79,6 +79,9 @@ class JinaBert {
         const auto normed = [&](const std::string &norm, const Tensor &tokens) {
             return of_code_ ? graph_.layer_norm(self + norm, tokens, {.eps = eps_}) : tokens;
         };
+        split_if_fused(draft_, graph_, self + ".qkv",
+                       {.inputs = width_,
+                        .parts = {{self + ".query", width_}, {self + ".key", width_}, {self + ".value", width_}}});
         const Tensor q = normed(".layer_norm_q", graph_.linear(self + ".query", x, {})),
                      k = normed(".layer_norm_k", graph_.linear(self + ".key", x, {})),
                      v = graph_.linear(self + ".value", x, {});
@@ -115,13 +118,14 @@ class JinaBert {
 
 // Files of models of code are refused, by their other tensors: llama.cpp takes one half of their feed-forward layers
 // for the other.
-constexpr std::array<TensorName, 12> tensors{{
+constexpr std::array<TensorName, 13> tensors{{
     {"token_embd", "bert.embeddings.word_embeddings"},
     {"token_types", "bert.embeddings.token_type_embeddings"},
     {"token_embd_norm", "bert.embeddings.LayerNorm"},
     {"blk.{i}.attn_q", "bert.encoder.layer.{i}.attention.self.query"},
     {"blk.{i}.attn_k", "bert.encoder.layer.{i}.attention.self.key"},
     {"blk.{i}.attn_v", "bert.encoder.layer.{i}.attention.self.value"},
+    {"blk.{i}.attn_qkv", "bert.encoder.layer.{i}.attention.self.qkv"},
     {"blk.{i}.attn_output", "bert.encoder.layer.{i}.attention.output.dense"},
     {"blk.{i}.attn_output_norm", "bert.encoder.layer.{i}.attention.output.LayerNorm"},
     {"blk.{i}.ffn_gate", "bert.encoder.layer.{i}.mlp.gate_proj"},

@@ -177,7 +177,7 @@ void build(Draft &draft, bool has_experts) {
     decoder.add_outputs(norm("model.embedding_norm", x), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 18> tensors{{
+constexpr std::array<TensorName, 19> tensors{{
     {"token_embd_norm", "model.embedding_norm"},
     {"output_norm", "model.embedding_norm"}, // as other files call it
     {"blk.{i}.attn_norm", "model.layers.{i}.operator_norm"},
@@ -195,6 +195,7 @@ constexpr std::array<TensorName, 18> tensors{{
     {"blk.{i}.ffn_gate_exps", "model.layers.{i}.feed_forward.experts.gate_proj"},
     {"blk.{i}.ffn_up_exps", "model.layers.{i}.feed_forward.experts.up_proj"},
     {"blk.{i}.ffn_down_exps", "model.layers.{i}.feed_forward.experts.down_proj"},
+    {"blk.{i}.ffn_gate_up_exps", "model.layers.{i}.feed_forward.experts.gate_up_proj"},
     {"blk.{i}.exp_probs_b", "model.layers.{i}.feed_forward.exp_probs_b"},
 }};
 constexpr std::array<SettingName, 2> settings{{

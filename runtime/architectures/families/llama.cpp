@@ -171,8 +171,7 @@ void build(Draft &draft, const Kind &kind) {
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 2> fused_tensors{{
-    {"blk.{i}.attn_qkv", "model.layers.{i}.self_attn.qkv_proj"},
+constexpr std::array<TensorName, 1> fused_tensors{{
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
 }};
 constexpr std::array<SettingName, 5> granite3_settings{{
@@ -209,11 +208,12 @@ constexpr std::array<TensorFlag, 1> qkv_biases{{{"qkv_bias", "blk.0.attn_q.bias"
 
 // ---- Mixtures of experts ----
 
-constexpr std::array<TensorName, 4> mixtral_tensors{{
+constexpr std::array<TensorName, 5> mixtral_tensors{{
     {"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.gate"},
     {"blk.{i}.ffn_gate_exps", "model.layers.{i}.block_sparse_moe.experts.gate_proj"},
     {"blk.{i}.ffn_up_exps", "model.layers.{i}.block_sparse_moe.experts.up_proj"},
     {"blk.{i}.ffn_down_exps", "model.layers.{i}.block_sparse_moe.experts.down_proj"},
+    {"blk.{i}.ffn_gate_up_exps", "model.layers.{i}.block_sparse_moe.experts.gate_up_proj"},
 }};
 constexpr auto granitemoe_tensors = [] {
     auto out = mixtral_tensors;

@@ -222,13 +222,14 @@ void build(Draft &draft) {
                         {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 23> tensors{{
+constexpr std::array<TensorName, 24> tensors{{
     {"token_embd", "model.embeddings"},
     {"output_norm", "model.norm_f"},
     {"blk.{i}.attn_norm", "model.layers.{i}.norm"},
     {"blk.{i}.attn_q", "model.layers.{i}.mixer.q_proj"},
     {"blk.{i}.attn_k", "model.layers.{i}.mixer.k_proj"},
     {"blk.{i}.attn_v", "model.layers.{i}.mixer.v_proj"},
+    {"blk.{i}.attn_qkv", "model.layers.{i}.mixer.qkv_proj"},
     {"blk.{i}.attn_output", "model.layers.{i}.mixer.o_proj"},
     {"blk.{i}.ssm_in", "model.layers.{i}.mixer.in_proj"},
     {"blk.{i}.ssm_conv1d", "model.layers.{i}.mixer.conv1d"},

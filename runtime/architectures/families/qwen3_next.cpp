@@ -149,6 +149,16 @@ class Memory {
     }
 };
 
+// GGUF files call the product of a layer with a memory like one of queries, keys and values.
+void name_fused_heads(Draft &draft, const std::string &layer) {
+    const std::string name = layer + ".linear_attn.in_proj_qkv";
+    for (const std::string port : {".weight", ".bias"})
+        if (const auto found = draft.weights.entries().find(name + port); found != draft.weights.entries().end()) {
+            draft.weights.add(layer + ".self_attn.qkv_proj" + port, model::Weight(found->second));
+            draft.unused.insert(name + port);
+        }
+}
+
 void build(Draft &draft, const Kind &kind) {
     const Config &config = draft.config;
     const int64_t all = config.layers("num_hidden_layers"), layers = layers_without_drafts(draft);
@@ -178,6 +188,7 @@ void build(Draft &draft, const Kind &kind) {
     Tensor x = decoder.embedded(table, {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), mlp = layer + ".mlp";
+        if (draft.gguf && attends[static_cast<size_t>(i)]) name_fused_heads(draft, layer);
         const Tensor normed = norm(layer + ".input_layernorm", x, 1);
         x = attends[static_cast<size_t>(i)] ? decoder.self_attention(layer + ".self_attn", normed,
                                                                      {.heads = heads,
