@@ -6,6 +6,7 @@
 #include "architectures/assemble.hpp"
 #include "architectures/gguf_ends.hpp"
 #include "architectures/gguf_names.hpp"
+#include "architectures/gguf_pooling.hpp"
 #include "architectures/gguf_positions.hpp"
 #include "architectures/gguf_projector.hpp"
 #include "architectures/pair_text.hpp"
@@ -25,12 +26,17 @@ using model::GgufValue;
 
 // Keys that are read below, or that say nothing of numbers; n_deepstack_layers is of images, and llama.cpp reads
 // yarn_attn_factor of an architecture that is not read here. Models without experts may have 0 of them.
-constexpr std::array<std::string_view, 17> others{"attention.causal",
+constexpr std::array<std::string_view, 22> others{"attention.causal",
                                                   "attention.recurrent_layers",
                                                   "attention.sliding_window_pattern",
                                                   "attention.value_length",
                                                   "classifier.output_labels",
                                                   "classifier.pooling_type",
+                                                  "dense_2_feat_in",
+                                                  "dense_2_feat_out",
+                                                  "dense_3_feat_in",
+                                                  "dense_3_feat_out",
+                                                  "embedding_length_out",
                                                   "expert_count",
                                                   "expert_used_count",
                                                   "n_deepstack_layers",
@@ -56,8 +62,6 @@ constexpr std::array<ByLayer, 2> by_layer{{
     {"attention.head_count_kv", "num_key_value_heads", "attention_layers"},
     {"feed_forward_length", "intermediate_size", "feed_forward_layers"},
 }};
-constexpr int64_t pooled_rank = 4;                      // "pooling_type" of what gives scores (llama.h)
-constexpr const char *asked_rows = "cls.output.weight"; // of tokens that a reranker is asked for
 
 class Reader {
   public:
@@ -147,38 +151,14 @@ class Reader {
                    " and " + in_quotes(type_ + ".attention.value_length"));
         add_direction(known, out);
         positions().add_to(out, sees);
-        if (kind.complete != nullptr)
-            kind.complete({[this](std::string_view key) { return find(key); }, gguf_.weights}, out);
+        if (kind.complete != nullptr) kind.complete(facts(), out);
         refuse_unknown();
         return out.in_one_line();
     }
 
-    // What becomes of hidden states, if the file says how they are pooled (llama.h, llama_pooling_type).
-    [[nodiscard]] std::optional<SentenceModules> sentences() const {
-        const GgufValue *pooling = find("pooling_type");
-        if (pooling == nullptr || pooling->integer() == 0) return std::nullopt;
-        constexpr std::array<const char *, 3> kinds{"mean", "first", "last"};
-        if (pooling->integer() == pooled_rank && (architecture_->gguf.encoder || token_score())) return std::nullopt;
-        if (pooling->integer() < 0 || pooling->integer() > 3)
-            pooling->fail(std::to_string(pooling->integer()) +
-                          " is not supported here; supported: 0 (none), 1 (mean), 2 (cls) and 3 (last)");
-        return SentenceModules::with_pooling(kinds.at(static_cast<size_t>(pooling->integer()) - 1));
-    }
+    [[nodiscard]] GgufPooling pooling() const { return {facts(), architecture_->gguf, place_}; }
 
-    // Of a decoder that is asked whether a document answers a query, such as Qwen3-Reranker: the file has the rows of
-    // its head that say so.
-    [[nodiscard]] std::optional<TokenScore> token_score() const {
-        const GgufValue *pooling = find("pooling_type"), *labels = find("classifier.output_labels");
-        if (architecture_->gguf.encoder || pooling == nullptr || pooling->integer() != pooled_rank ||
-            labels == nullptr || !gguf_.weights.entries().contains(asked_rows))
-            return std::nullopt;
-        const auto found = labels->strings();
-        if (!std::ranges::equal(found, std::array<std::string_view, 2>{"yes", "no"}))
-            labels->fail("only the labels yes and no are supported for " + in_quotes(type_));
-        return TokenScore{.wanted = 0, .other = 1, .place = place_, .rows = asked_rows};
-    }
-
-    // What such a model reads of two texts.
+    // What a model that is asked reads of two texts.
     [[nodiscard]] Json pair() const {
         constexpr const char *key = "tokenizer.chat_template.rerank";
         if (!gguf_.metadata.has(key))
@@ -255,7 +235,7 @@ class Reader {
     }
 
     void add_classifier(Json &config) const {
-        if (token_score()) return;
+        if (pooling().token_score()) return;
         add_rows(config, "num_labels", "cls.output.weight");
         if (const GgufValue *labels = find("classifier.output_labels")) {
             Json names = Json::object();
@@ -285,6 +265,10 @@ class Reader {
         Json out = Json::array();
         for (const bool flag : flags.booleans()) out.push_back(flag ? type : "full_attention");
         return out;
+    }
+
+    [[nodiscard]] GgufFacts facts() const {
+        return {[this](std::string_view key) { return find(key); }, gguf_.weights};
     }
 
     [[nodiscard]] const GgufValue *find(std::string_view key) const {
@@ -347,6 +331,7 @@ std::shared_ptr<model::Model> read(const std::filesystem::path &file, const std:
     const std::string note = reader.change(adapters);
     const Architecture &architecture = reader.architecture();
     try {
+        std::optional<SentenceModules> sentences = reader.pooling().sentences();
         const JsonText document(reader.config(!projector.empty()), reader.place());
         const Config config = Config::of_model(document.root());
         model::Weights weights = reader.weights();
@@ -355,8 +340,8 @@ std::shared_ptr<model::Model> read(const std::filesystem::path &file, const std:
                     .generation = config,
                     .gguf = true,
                     .rotary = reader.positions().rotary(),
-                    .sentences = reader.sentences(),
-                    .token_score = reader.token_score(),
+                    .sentences = std::move(sentences),
+                    .token_score = reader.pooling().token_score(),
                     .texts = read_text_settings(reader.metadata(), config)};
         if (draft.token_score) {
             draft.task = Task::texts;

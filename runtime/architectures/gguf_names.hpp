@@ -39,10 +39,12 @@ inline constexpr std::array<SettingName, 5> gguf_scaling{{
 }};
 
 // Tensors of most architectures.
-inline constexpr std::array<TensorName, 24> gguf_tensors{{
+inline constexpr std::array<TensorName, 26> gguf_tensors{{
     {"token_embd", "model.embed_tokens"},
     {"output_norm", "model.norm"},
     {"output", "lm_head"},
+    {"dense_2", "dense_2.linear"},
+    {"dense_3", "dense_3.linear"},
     {"blk.{i}.attn_norm", "model.layers.{i}.input_layernorm"},
     {"blk.{i}.attn_q", "model.layers.{i}.self_attn.q_proj"},
     {"blk.{i}.attn_k", "model.layers.{i}.self_attn.k_proj"},

@@ -166,9 +166,11 @@ SentenceModules SentenceModules::read_of_tokens(const fs::path &folder, model::W
     return out;
 }
 
-SentenceModules SentenceModules::with_pooling(const char *kind) {
+SentenceModules SentenceModules::with_pooling(const char *kind, const std::vector<Matrix> &behind) {
     SentenceModules out;
     out.poolings_.emplace_back(kind);
+    for (const auto &[name, outputs, biased] : behind)
+        out.modules_.push_back({Module::Kind::dense, name, outputs, "", biased});
     out.modules_.push_back({Module::Kind::normalize, "normalize"});
     return out;
 }

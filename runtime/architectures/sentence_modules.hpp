@@ -30,8 +30,14 @@ class SentenceModules {
     // lists a transformer only, or one whose tokens are scored (token_score.hpp). Throws Error(input) for a module that
     // is not supported.
     static std::optional<SentenceModules> read(const std::filesystem::path &folder, model::Weights &weights);
-    // One pooling, then vectors of length 1, which is what llama.cpp makes of a GGUF file.
-    static SentenceModules with_pooling(const char *kind);
+    // A matrix NAME.linear.weight, and maybe a bias.
+    struct Matrix {
+        std::string name;
+        int64_t outputs;
+        bool biased;
+    };
+    // One pooling, these matrices, then vectors of length 1, which is what llama.cpp makes of a GGUF file.
+    static SentenceModules with_pooling(const char *kind, const std::vector<Matrix> &behind);
 
     // Whether each token has a vector: then layers() gives (B, T, D), of texts without a prompt.
     [[nodiscard]] bool of_tokens() const { return of_tokens_; }
