@@ -24,14 +24,16 @@ namespace {
 using model::GgufType;
 using model::GgufValue;
 
-// Keys that are read below, or that say nothing of numbers; n_deepstack_layers is of images, and llama.cpp reads
-// yarn_attn_factor of an architecture that is not read here. Models without experts may have 0 of them.
-constexpr std::array<std::string_view, 22> others{"attention.causal",
+// Keys that are read below, or that say nothing of numbers; deepstack is of images, and llama.cpp reads
+// yarn_attn_factor and yarn_ext_factor of an architecture that is not read here. Models without experts may have 0 of
+// them.
+constexpr std::array<std::string_view, 24> others{"attention.causal",
                                                   "attention.recurrent_layers",
                                                   "attention.sliding_window_pattern",
                                                   "attention.value_length",
                                                   "classifier.output_labels",
                                                   "classifier.pooling_type",
+                                                  "deepstack_mapping",
                                                   "dense_2_feat_in",
                                                   "dense_2_feat_out",
                                                   "dense_3_feat_in",
@@ -47,6 +49,7 @@ constexpr std::array<std::string_view, 22> others{"attention.causal",
                                                   "rope.scaling.attn_factor",
                                                   "rope.scaling.finetuned",
                                                   "rope.scaling.yarn_attn_factor",
+                                                  "rope.scaling.yarn_ext_factor",
                                                   "tensor_data_layout"};
 
 // Keys that every file has: their defaults in config.json are those of the first model of a kind.
@@ -140,7 +143,8 @@ class Reader {
                 value != nullptr && value->is_list() && kind.complete == nullptr)
                 add(key, *value, out);
         out["head_dim"] = depth_of_heads("attention.key_length");
-        if (const GgufValue *pattern = find("attention.sliding_window_pattern")) add_pattern(*pattern, out);
+        if (const GgufValue *pattern = find("attention.sliding_window_pattern"))
+            add_pattern(*pattern, reads("attention.sliding_window_pattern", "sliding_window_pattern"), out);
         if (const GgufValue *recurrent = find("attention.recurrent_layers"))
             out["layer_types"] = layer_types(*recurrent, "linear_attention");
         if (const int64_t values = depth_of_heads("attention.value_length"),
@@ -150,7 +154,7 @@ class Reader {
                    std::to_string(keys) + " are not supported: see " + in_quotes(type_ + ".attention.key_length") +
                    " and " + in_quotes(type_ + ".attention.value_length"));
         add_direction(known, out);
-        positions().add_to(out, sees);
+        positions().add_to(out, known, sees);
         if (kind.complete != nullptr) kind.complete(facts(), out);
         refuse_unknown();
         return out.in_one_line();
@@ -251,13 +255,20 @@ class Reader {
         }
     }
 
-    // Which layers have a window: a number, or a list with a flag for each.
-    static void add_pattern(const GgufValue &pattern, Json &config) {
-        if (!pattern.is_list()) {
-            config["sliding_window_pattern"] = pattern.integer(1, INT32_MAX);
+    // Which layers have a window: a number, which `counted` says is a setting, or a list with a flag for each.
+    void add_pattern(const GgufValue &pattern, bool counted, Json &config) const {
+        if (pattern.is_list()) {
+            config["layer_types"] = layer_types(pattern, "sliding_attention");
             return;
         }
-        config["layer_types"] = layer_types(pattern, "sliding_attention");
+        const int64_t number = pattern.integer(1, INT32_MAX);
+        if (counted) {
+            config["sliding_window_pattern"] = number;
+            return;
+        }
+        config["layer_types"] = Json::array();
+        for (int64_t i = 0; i < find("block_count")->integer(0, INT16_MAX); ++i)
+            config["layer_types"].push_back((i + 1) % number != 0 ? "sliding_attention" : "full_attention");
     }
 
     // Of a list with a flag for each layer.

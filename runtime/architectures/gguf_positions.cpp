@@ -1,5 +1,6 @@
 #include "architectures/gguf_positions.hpp"
 
+#include "architectures/config_keys.hpp"
 #include "base/utf8.hpp"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ bool GgufPositions::takes(std::string_view tensor) const {
            (has_longrope() && (tensor == short_factors || tensor == long_factors));
 }
 
-void GgufPositions::add_to(Json &config, bool sees) const {
+void GgufPositions::add_to(Json &config, const ConfigKeys *known, bool sees) const {
+    add_bases(config, known);
     add_scaling(config);
     add_longrope(config);
     if (sees) add_axes(config);
@@ -54,6 +56,24 @@ GgufRotary GgufPositions::rotary() const {
 bool GgufPositions::has_longrope() const {
     const auto &entries = weights_.entries();
     return entries.contains(short_factors) && entries.contains(long_factors);
+}
+
+// One that the file leaves out is llama.cpp's. Layers with a window may have another one only where the architecture
+// has a setting for it.
+void GgufPositions::add_bases(Json &config, const ConfigKeys *known) const {
+    constexpr std::string_view key = "rope.freq_base", of_windows = "rope.freq_base_swa";
+    constexpr double usual = 10000;
+    const auto own = [&](std::string_view theirs) {
+        const auto found = std::ranges::find(kind_.settings, theirs, &SettingName::gguf);
+        return found == kind_.settings.end() ? "" : std::string(found->hugging_face);
+    };
+    const auto reads = [&](const char *ours) { return known == nullptr || known->find(ours) != nullptr; };
+    const GgufValue *base = find_(key), *other = find_(of_windows);
+    const std::string name = own(key).empty() ? "rope_theta" : own(key);
+    if (base == nullptr && reads(name.c_str())) config[name] = usual;
+    const double number = base != nullptr ? base->number() : usual;
+    if (other != nullptr && own(of_windows).empty() && !reads("rope_local_base_freq") && other->number() != number)
+        other->fail("expected " + Json(number).in_one_line() + ", as other layers have it");
 }
 
 void GgufPositions::add_longrope(Json &config) const {

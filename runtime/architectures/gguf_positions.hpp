@@ -17,8 +17,9 @@ class GgufPositions {
     GgufPositions(const model::Weights &weights, const GgufKind &kind, Find find)
         : weights_(weights), kind_(kind), find_(std::move(find)) {}
 
-    // Adds "rope_scaling" of the equivalent config.json. `sees`: with a projector. Throws Error(input).
-    void add_to(Json &config, bool sees) const;
+    // Adds what the equivalent config.json says of them. `known`: its keys; null: unknown. `sees`: with a projector.
+    // Throws Error(input).
+    void add_to(Json &config, const ConfigKeys *known, bool sees) const;
     // What the equivalent config.json cannot say. Throws Error(input).
     [[nodiscard]] GgufRotary rotary() const;
     // Whether this tensor is read here, and by no layer.
@@ -30,6 +31,7 @@ class GgufPositions {
     Find find_;
 
     [[nodiscard]] bool has_longrope() const;
+    void add_bases(Json &config, const ConfigKeys *known) const;
     void add_longrope(Json &config) const;
     void add_axes(Json &config) const;
     void add_scaling(Json &config) const;

@@ -16,9 +16,11 @@ using Tensor = GraphWriter::Tensor;
 // normalizes queries and keys, and its sliding layers have rotary frequencies of their own.
 enum class Version { one, two, three };
 
-// Which layers have a sliding window.
-std::vector<bool> sliding_layers(const Config &config, int64_t layers, Version version) {
-    if (version == Version::one) return std::vector<bool>(static_cast<size_t>(layers), false);
+// Which layers have a sliding window. A GGUF file of Gemma 3 without one, such as Rnj-1, has none in any layer.
+std::vector<bool> sliding_layers(const Config &config, int64_t layers, Version version, bool of_gguf) {
+    const bool none = of_gguf && version == Version::three && !config.find("sliding_window");
+    if (none) config.ignore({"layer_types", "sliding_window_pattern"});
+    if (version == Version::one || none) return std::vector<bool>(static_cast<size_t>(layers), false);
     const std::vector<std::string> types = config.layer_types(layers);
     const int64_t pattern = version == Version::two ? 2 : config.positive("sliding_window_pattern");
     std::vector<bool> out;
@@ -60,12 +62,15 @@ void build(Draft &draft, Version version) {
     const double softcap = cap_of("attn_logit_softcapping"), cap = cap_of("final_logit_softcapping");
     const bool biased = config.flag("attention_bias");
     const std::string activation = activation_of(config, version);
-    const std::vector<bool> sliding_layer = sliding_layers(config, layers, version);
+    const std::vector<bool> sliding_layer = sliding_layers(config, layers, version, draft.gguf);
     const bool any_slides = std::ranges::find(sliding_layer, true) != sliding_layer.end();
     const bool prompts_see = version != Version::three && draft.images && draft.images->see_each_other; // of PaliGemma
     const bool causal = !config.flag("use_bidirectional_attention") || prompts_see;
-    int64_t window =
-        any_slides || (normed_after && config.has("sliding_window")) ? config.positive("sliding_window") : 0;
+    constexpr int64_t usual_window = 4096; // of Gemma 2, in llama.cpp, too: its first GGUF files do not say it
+    const bool says_none = draft.gguf && version == Version::two && !config.find("sliding_window");
+    int64_t window = says_none                                                      ? usual_window
+                     : any_slides || (normed_after && config.has("sliding_window")) ? config.positive("sliding_window")
+                                                                                    : 0;
     if (!causal && window != 0) window = window / 2 + 1; // to either side
 
     const DecoderGraph decoder(draft);

@@ -132,6 +132,7 @@ void build(Draft &draft, bool has_experts) {
     std::optional<Mixture> mixture;
     if (has_experts) mixture.emplace(mixture_of(draft, layers));
     const std::vector<bool> attends = layers_with_attention(config, layers);
+    if (draft.gguf && config.find("sliding_window")) config.fail("sliding_window", "is not supported here");
     const double eps = config.real("norm_eps");
     if (config.has("tie_embedding")) draft.tie_words = config.flag("tie_embedding"); // its older name
     config.ignore({"tie_embedding"});

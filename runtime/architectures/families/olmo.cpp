@@ -122,8 +122,7 @@ void build_normed_after(Draft &draft, Kind kind) {
     if (exaone) window = windows_of_exaone(config, sizes.layers, draft.gguf);
     if (kind == Kind::olmo3)
         window =
-            windows(config, sizes.layers, config.find("sliding_window") ? config.positive("sliding_window") : 0,
-                    draft.gguf && config.has("sliding_window_pattern") ? config.positive("sliding_window_pattern") : 4);
+            windows(config, sizes.layers, config.find("sliding_window") ? config.positive("sliding_window") : 0, 4);
     if (exaone) sizes.layers = layers_without_drafts(draft);
     window.resize(static_cast<size_t>(sizes.layers));
     if (kind == Kind::olmo3 && !draft.gguf) expect_one_theta(config, window);

@@ -1,0 +1,96 @@
+// Keys of GGUF files that would change numbers are read or refused, and what they leave out is as in llama.cpp.
+#include "catch.hpp"
+#include "changed_gguf.hpp"
+
+#include "model/gguf.hpp"
+
+#include <lamina/inspect.hpp>
+
+#include <variant>
+#include <vector>
+
+using namespace lamina;
+using matchers::contains;
+using test::runtime;
+using File = test::ChangedGguf;
+
+namespace gguf_settings {
+namespace {
+
+// The file of a model with other bytes, where a test can load it.
+struct Written {
+    TemporaryFolder folder{};
+    std::filesystem::path file = folder.path() / "model.gguf";
+
+    explicit Written(const std::string &bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+};
+
+// The windows of layers, without those that see all tokens before them.
+std::vector<double> windows(const std::filesystem::path &file) {
+    std::vector<double> out;
+    const ModelContents contents = inspect(runtime().load(file));
+    for (const ModelLayer &each : contents.graphs.at("decode").layers)
+        if (const auto window = each.params.find("window"); window != each.params.end())
+            out.push_back(std::get<double>(window->second));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("GGUF: matrices behind the pooling, and none for vectors of tokens") {
+    const File file("gguf_sentences_of_gemma3_dense");
+    CHECK_THAT(file.with("gemma-embedding.dense_2_feat_out", uint32_t{21}),
+               contains("'gemma-embedding.dense_2_feat_out'") && contains("expected 20, as 'dense_2.weight' has it"));
+    CHECK_THAT(file.with("gemma-embedding.dense_3_feat_in", uint32_t{36}), contains("expected 20"));
+    CHECK_THAT(file.with_key("gemma-embedding.embedding_length_out", uint32_t{20}),
+               contains("expected 36, as 'dense_3.weight' has it"));
+    CHECK(file.with_key("gemma-embedding.embedding_length_out", uint32_t{36}).empty());
+    CHECK_THAT(file.with("gemma-embedding.pooling_type", uint32_t{0}),
+               contains("a vector for each token (ColBERT)") && contains("take its Hugging Face folder"));
+    CHECK_THAT(File("gguf_lfm2").with_key("lfm2.embedding_length_out", uint32_t{36}), contains("'dense_2.weight'"));
+}
+
+TEST_CASE("GGUF: words of Falcon-H1 that share the table lack a factor") {
+    CHECK_THAT(File("gguf_falcon_h1_plain").without_tensor("output.weight"),
+               contains("there is no tensor 'output.weight'") && contains("take the model's Hugging Face folder"));
+}
+
+TEST_CASE("GGUF: layers with a window turn like the others, unless there is a setting for it") {
+    const File file("gguf_gpt_oss_mxfp4");
+    const float base = static_cast<float>(model::open_gguf(test::architectures / "models/gguf_gpt_oss_mxfp4/model.gguf")
+                                              .metadata.at("gpt-oss.rope.freq_base")
+                                              .number());
+    CHECK(file.with_key("gpt-oss.rope.freq_base_swa", base).empty());
+    CHECK_THAT(file.with_key("gpt-oss.rope.freq_base_swa", 2 * base), contains("'gpt-oss.rope.freq_base_swa'"));
+    CHECK(File("gguf_gemma3_plain").with("gemma3.rope.freq_base_swa", 700.0F).empty());
+}
+
+TEST_CASE("GGUF: which layers have a window may be a number for any architecture") {
+    std::string bytes = test::bytes_of(test::architectures / "models/gguf_gpt_oss_mxfp4/model.gguf");
+    const Written usual(bytes);
+    constexpr uint32_t u32 = 4;
+    test::add_key(bytes, "gpt-oss.attention.sliding_window_pattern", u32, test::number_in_gguf(uint32_t{1}));
+    const Written none(bytes);
+    CHECK(windows(usual.file).size() == 2);
+    CHECK(windows(none.file).empty());
+}
+
+TEST_CASE("GGUF: a window that the model cannot have is refused") {
+    CHECK(File("gguf_lfm2").with_key("lfm2.attention.sliding_window", uint32_t{0}).empty());
+    CHECK_THAT(File("gguf_lfm2").with_key("lfm2.attention.sliding_window", uint32_t{4}),
+               contains("'lfm2.attention.sliding_window'") && contains("is not supported here"));
+}
+
+TEST_CASE("GGUF: a window that Gemma does not say is that of the first Gemma 2, and none in Gemma 3") {
+    const auto unsaid = [](const std::string &architecture) {
+        std::string bytes =
+            test::bytes_of(test::architectures / "models" / ("gguf_" + architecture + "_plain") / "model.gguf");
+        bytes.at(bytes.find(architecture + ".attention.sliding_window")) = 'X';
+        const Written written(bytes);
+        return windows(written.file);
+    };
+    CHECK(unsaid("gemma2") == std::vector<double>{4096});
+    CHECK(unsaid("gemma3").empty());
+}
+
+} // namespace gguf_settings
