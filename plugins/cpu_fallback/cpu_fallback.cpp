@@ -100,7 +100,7 @@ struct CpuFallback {
             "rms_norm", "eps groups weight_groups weight_offset; x: ... groups*C, residual?: ... groups*C; "
                         "weight?: weight_groups*C -> y: ... groups*C"),
         cpu_kernel<cpu_fallback::rotary>(
-            "rotary", "heads layout=interleaved|halves magnitude max_len batch_first; x: sequence B T "
+            "rotary", "heads layout=interleaved|halves magnitude max_len angles batch_first; x: sequence B T "
                       "heads*D, position?: i32 B, coordinates?: sequence i32 B T A; frequencies: P -> "
                       "y: sequence B T heads*D"),
         cpu_kernel<cpu_fallback::selective_scan>(

@@ -27,7 +27,11 @@ void rotary(const Call &call) {
     const std::span<const float> frequencies = call.weight("frequencies").f32();
     const Array<uint64_t> turns(std::ssize(frequencies));
     std::ranges::transform(frequencies, turns.data(), turn_of);
-    const size_t axes = coordinates ? static_cast<size_t>(coordinates.cols()) : 1, pairs = frequencies.size() / axes;
+    const bool angles = call.flag("angles");
+    const size_t axes = angles        ? static_cast<size_t>(sequence.length)
+                        : coordinates ? static_cast<size_t>(coordinates.cols())
+                                      : 1,
+                 pairs = frequencies.size() / axes;
     const auto depth = static_cast<size_t>(x.cols() / call.integer("heads"));
     const size_t step = call.flag("layout") ? 1 : 2, second = call.flag("layout") ? pairs : 1; // between channels
 
@@ -36,7 +40,9 @@ void rotary(const Call &call) {
         const float *const cosines = waves.cosines(), *const sines = waves.sines();
         for (int64_t r = first; r < end; ++r) {
             const auto b = static_cast<size_t>(sequence.batch_of(r));
-            if (coordinates)
+            if (angles)
+                waves.turn_once(static_cast<size_t>(sequence.time_of(r)));
+            else if (coordinates)
                 waves.move_to(coordinates.i32().subspan(static_cast<size_t>(r) * axes, axes));
             else
                 waves.move_to((position ? position.i32()[b] : 0) + sequence.time_of(r));

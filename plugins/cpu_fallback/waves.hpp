@@ -31,6 +31,12 @@ class Waves {
         }
         compute();
     }
+    // To position 1 on this axis alone.
+    void turn_once(size_t axis) {
+        const auto count = static_cast<size_t>(size());
+        for (size_t i = 0; i < count; ++i) phases_.data()[i] = static_cast<uint32_t>(turns_[axis * count + i] >> 32U);
+        compute();
+    }
     [[nodiscard]] const float *sines() const { return values_.data(); }
     [[nodiscard]] const float *cosines() const { return values_.data() + size(); }
 

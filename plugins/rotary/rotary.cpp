@@ -16,7 +16,7 @@ static_assert(LDBL_MANT_DIG >= 64, "angles of positions up to 2^31 need a long d
 // At position 2^31 a single bit of a frequency is worth whole turns, so no smaller dtype is allowed.
 constexpr lamina_port frequencies() {
     lamina_port port =
-        weight("frequencies", "P", "radians per position, for each pair; with coordinates, for each axis");
+        weight("frequencies", "P", "radians per position, for each pair; with coordinates, for each axis; or angles");
     port.dtypes = LAMINA_F32;
     return port;
 }
@@ -33,6 +33,7 @@ struct Rotary {
         real("magnitude", "factor of the rotated channels, as in YaRN", 1, 1e-3, 1e3),
         integer("max_len", "positions must be below this: texts that are longer need other frequencies", 2147483648.0,
                 1, 2147483648.0),
+        boolean("angles", "frequencies are the angles themselves, those of one row after the other", false),
         batch_first,
     };
     static constexpr std::array inputs{
@@ -65,6 +66,8 @@ struct Rotary {
         "B=2 T=5 heads=3 D=16 A=3 P=24 layout=halves +position +coordinates",
         "B=3 T=7 heads=2 D=20 A=2 P=12 batch_first=0 magnitude=1.25 +coordinates coordinates=max",
         "B=1 T=67 heads=2 D=128 A=3 P=192 layout=halves +coordinates frequencies=large",
+        "B=2 T=5 heads=3 D=16 P=40 angles=1 layout=halves",
+        "B=3 T=7 heads=2 D=11 P=28 angles=1 batch_first=0 magnitude=1.25 frequencies=large",
     };
 
     static void check(const Call &call) {
@@ -75,6 +78,11 @@ struct Rotary {
                           std::to_string(longest) + ", because a longer text needs other frequencies: cut it");
         const int64_t depth = call.in("x").cols() / call.integer("heads"), all = call.weight("frequencies").cols();
         const int64_t axes = axes_of(call), pairs = all / axes;
+        if (call.flag("angles") && (call.in("position") || call.in("coordinates")))
+            throw Invalid("angles are those of rows, wherever they are: expected neither position nor coordinates");
+        if (call.flag("angles") && all % axes != 0)
+            throw Invalid("there are " + std::to_string(all) + " angles; expected as many for each of the " +
+                          std::to_string(axes) + " rows of a sequence");
         if (all % axes != 0)
             throw Invalid("there are " + std::to_string(all) + " frequencies; expected as many for each of the " +
                           std::to_string(axes) + " axes of coordinates");
@@ -90,6 +98,7 @@ struct Rotary {
         const std::span<const float> frequencies = call.weight("frequencies").f32();
         const Sequence sequence(x, call.flag("batch_first"));
         const auto axes = static_cast<size_t>(axes_of(call));
+        const bool angles = call.flag("angles");
         const Pairs pairs(call, frequencies.size() / axes);
         for (const int64_t r : call.wanted(y)) {
             const auto in = x.row(r), out = y.row(r);
@@ -98,10 +107,13 @@ struct Rotary {
             const int64_t at = (position ? position.i32()[b] : 0) + sequence.time_of(r);
             for (size_t i = 0; i < pairs.count; ++i) {
                 long double angle = 0;
-                for (size_t a = 0; a < axes; ++a)
-                    angle += static_cast<long double>(coordinates ? coordinates.i32()[static_cast<size_t>(r) * axes + a]
-                                                                  : at) *
-                             frequencies[a * pairs.count + i];
+                if (angles)
+                    angle = frequencies[static_cast<size_t>(sequence.time_of(r)) * pairs.count + i];
+                else
+                    for (size_t a = 0; a < axes; ++a)
+                        angle += static_cast<long double>(
+                                     coordinates ? coordinates.i32()[static_cast<size_t>(r) * axes + a] : at) *
+                                 frequencies[a * pairs.count + i];
                 pairs.turn(in, out, i, angle);
             }
         }
@@ -132,12 +144,17 @@ struct Rotary {
             push,
             {{0, call.in("position") ? 1u : 0u},
              {1, call.flag("layout") ? 1u : 0u},
-             {2, call.in("coordinates") ? 1u : 0u}});
+             {2, call.in("coordinates") ? 1u : 0u},
+             {3, call.flag("angles") ? 1u : 0u}});
     }
 
   private:
-    // Of coordinates; a position alone is one.
-    static int64_t axes_of(const Call &call) { return call.in("coordinates") ? call.in("coordinates").cols() : 1; }
+    // Of which each has frequencies of its own: those of coordinates, or the rows of a sequence. A position alone is
+    // one.
+    static int64_t axes_of(const Call &call) {
+        if (call.flag("angles")) return Sequence(call.in("x"), call.flag("batch_first")).length;
+        return call.in("coordinates") ? call.in("coordinates").cols() : 1;
+    }
 
     // Where the channels of a pair are, looked up by name once and not for each pair.
     struct Pairs {

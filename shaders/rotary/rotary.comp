@@ -2,7 +2,7 @@
 // magnitude. The channels of a head after its pairs are copied unchanged.
 //
 // x, y (B, T, heads*D) or (T, B, heads*D); position (B), or coordinates (A) of each row; frequencies (A, P), in radians
-// per position. Dispatch: one invocation per pair of channels, and per channel that is copied.
+// per position, or (T, P), which are the angles of the rows. Dispatch: one invocation per pair of channels, and per channel that is copied.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/sinusoid.glsl"
@@ -27,6 +27,7 @@ layout(std430, set = 0, binding = 3) writeonly buffer Y { float y[]; };
 layout(std430, set = 0, binding = 4) readonly buffer Coordinates { uint coordinates[]; };
 layout(constant_id = 1) const bool halves = false;
 layout(constant_id = 2) const bool has_coordinates = false;
+layout(constant_id = 3) const bool has_angles = false;
 
 #include "common/rotation.glsl"
 #include "common/sequence_row.glsl"
@@ -41,7 +42,10 @@ void main() {
         return;
     }
     const uint row = head / heads;
-    const vec2 turn = magnitude * (has_coordinates ? turn_at(row, pair) : turn_of(position_of(row), pair));
+    const uint position = position_of(row);
+    const vec2 turn = magnitude * (has_coordinates ? turn_at(row, pair)
+                                   : has_angles    ? turn_of(1u, position * pairs + pair)
+                                                   : turn_of(position, pair));
     const uint a = head * depth + (halves ? pair : 2u * pair), b = a + (halves ? pairs : 1u);
     const vec2 before = vec2(x[a], x[b]);
     y[a] = before.x * turn.y - before.y * turn.x;

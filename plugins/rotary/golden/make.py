@@ -57,3 +57,7 @@ axis = torch.tensor([a for a, section in enumerate(sections) for _ in range(sect
 of_axes = torch.where(torch.arange(3)[:, None] == axis, f, 0)
 case("coordinates", {"layout": "halves"}, halves(x, (places.double()[..., axis] * f)[:, :, None]), of_axes.flatten(), flat,
      coordinates=places)
+
+# The same angles in all sequences, whatever the position: of a token that stays, then of places between -1 and 1.
+some = torch.cat((torch.zeros(1, D // 2), 2 * torch.pi * random(T - 1, D // 2))).float().double()
+case("angles", {"layout": "halves", "angles": True}, halves(x, some[None, :, None]), some.flatten(), flat)
