@@ -109,6 +109,8 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
         break;
     case Workload::Kind::sees:
         add("images at once", "", [&](const Round &) { return work.images(); });
+        if (rounds.front().answer_tokens != 0)
+            add("tokens in texts", "", [](const Round &r) { return r.answer_tokens; });
         add(
             "images", "images/s", [&](const Round &r) { return work.images() / r.all; }, share_of(least[0], all));
         break;

@@ -129,7 +129,9 @@ std::string audio_as_text(const AudioFormat &audio) {
 std::string generation_as_text(const ModelContents &model, const Output &output) {
     if (!model.generation) return "";
     const TextGeneration &g = *model.generation;
-    const std::string source = g.audio ? "reads  " + audio_as_text(*g.audio) : "reads  " + format_as_text(g.source);
+    const std::string source = "reads  " + (g.audio                   ? audio_as_text(*g.audio)
+                                            : model.writes_of_texts() ? format_as_text(g.source)
+                                                                      : "images");
     std::string out = "\n" + output.styled("generation", Style::bold) + "\n  " + source + "\n  writes " +
                       format_as_text(g.target) + "\n  ";
     if (!g.start.empty()) out += "from " + visible(joined(g.start)) + " ";
@@ -179,14 +181,17 @@ std::string reading_as_text(const ModelContents &model, const Output &output) {
 }
 
 const char *name_of(ImageReading::Gives gives) {
-    return gives == ImageReading::Gives::classes ? "classes" : "embedding";
+    return gives == ImageReading::Gives::classes ? "classes"
+           : gives == ImageReading::Gives::texts ? "texts"
+                                                 : "embedding";
 }
 
 std::string images_as_text(const ModelContents &model, const Output &output) {
     if (!model.images) return "";
     const ImageReading &i = *model.images;
     return "\n" + output.styled("images", Style::bold) + "\n  sees  " + std::to_string(i.width) + " x " +
-           std::to_string(i.height) + " pixels\n  gives " + name_of(i.gives) + ": " + i.output +
+           std::to_string(i.height) + " pixels\n  gives " + name_of(i.gives) +
+           (i.output.empty() ? "" : ": " + i.output) +
            (i.labels.empty() ? "" : " (" + visible(joined(i.labels)) + ")") +
            (i.matches_texts ? "\n  compares images with texts" : "") + "\n";
 }
@@ -245,6 +250,13 @@ Json format_as_json(const TextFormat &format) {
 
 Json audio_as_json(const AudioFormat &audio) { return {{"sample_rate", audio.rate}, {"samples", audio.length}}; }
 
+// What a model generates texts from; how it takes images is under "images".
+Json source_as_json(const ModelContents &model) {
+    if (model.generation->audio) return audio_as_json(*model.generation->audio);
+    if (model.writes_of_texts()) return format_as_json(model.generation->source);
+    return {{"height", model.images->height}, {"width", model.images->width}};
+}
+
 Json reading_as_json(const ModelContents &model) {
     if (!model.reading) return nullptr;
     const TextReading &r = *model.reading;
@@ -280,7 +292,7 @@ Json as_json(const ModelContents &model) {
     if (model.generation) {
         const TextGeneration &g = *model.generation;
         std::map<std::string, size_t> files{{g.target.file, g.target.entries}};
-        if (!g.audio) files[g.source.file] = g.source.entries; // which may be the same
+        if (model.writes_of_texts()) files[g.source.file] = g.source.entries; // which may be the same
         Json choices = Json::object();
         for (const auto &[name, values] : g.choices) choices[name] = values;
         for (const auto &[file, entries] : files) vocabularies.push_back({{"file", file}, {"entries", entries}});
@@ -290,7 +302,7 @@ Json as_json(const ModelContents &model) {
                       {"end", g.end},
                       {"max_length", g.max_length},
                       {"choices", choices},
-                      {"source", g.audio ? audio_as_json(*g.audio) : format_as_json(g.source)},
+                      {"source", source_as_json(model)},
                       {"target", format_as_json(g.target)}};
         if (g.images)
             generation["images"] = Json{{"mark", g.images->mark},

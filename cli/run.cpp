@@ -4,6 +4,7 @@
 #include "draft.hpp"
 #include "generate_options.hpp"
 #include "image_run.hpp"
+#include "image_text_run.hpp"
 #include "interrupt.hpp"
 #include "load_arguments.hpp"
 #include "model_arguments.hpp"
@@ -304,7 +305,8 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
     const ModelContents contents = inspect(model);
     if (!options.images.empty()) expect_image_prompts(model);
-    if (are_images(options.texts, contents) || (contents.images && !options.labels.empty())) {
+    const bool writes_of_images = contents.images && contents.images->gives == ImageReading::Gives::texts;
+    if (!writes_of_images && (are_images(options.texts, contents) || (contents.images && !options.labels.empty()))) {
         refuse_given(app, generate_options(), "is about generating text, which this model does not do");
         refuse_given(app, {"--truncate", "--prompt", "--pairs", "--answers", "--multi-label"},
                      "is about vectors and classes of texts, and images are given");
@@ -319,7 +321,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         refuse_given(app, {"--sentence", "--multi-label"}, "is about --labels, and none are given");
     else
         refuse_given(app, {"--pairs", "--prompt"}, "cannot be used with --labels");
-    if (!contents.audio()) refuse_media(options.texts);
+    if (!contents.audio() && !writes_of_images) refuse_media(options.texts);
     if (inspect(model).reading) {
         refuse_given(app, generate_options(), "is about generating text, which this model does not do");
         const TextReading::Gives gives = inspect(model).reading->gives;
@@ -361,6 +363,12 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         return run_audio(options, generate, *audio, runtime.session(model, device, how), lines, output);
     }
     refuse_given(app, {"--timestamps", "--subtitles"}, "is about audio, which this model does not take");
+    if (writes_of_images) {
+        refuse_given(app, {"--prompt-scores", "--draft"},
+                     "needs a model that continues texts, which this one does not");
+        ImageTextRun images(runtime.session(model, device, how), output, generate);
+        return options.texts.empty() ? images.lines(lines) : images.files(options.texts);
+    }
     Session session = runtime.session(model, device, how);
     use_draft(session, options.draft, runtime, how);
     TextRun texts(model, session, output, generate);
@@ -378,19 +386,21 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
 Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app =
         lamina.command("run", "Run a model on texts, images or audio, or one of its graphs on tensors.");
-    app.footer("Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
-               "texts prints their vectors, classes or missing words, one that takes images those of image files, and "
-               "one that takes audio prints transcripts of audio files.\n"
-               "Examples: lamina run models/g2p vulkan transformer\n"
-               "          lamina run all-MiniLM-L6-v2 \"A man plays the guitar.\" \"It rains.\"\n"
-               "          lamina run ms-marco-MiniLM-L6-v2 --pairs \"Who?\" \"A man plays.\"\n"
-               "          lamina run roberta-base \"Paris is the <mask> of France.\"\n"
-               "          lamina run SmolLM2-135M-Instruct.gguf \"The capital of France is\"\n"
-               "          lamina run whisper-tiny.en speech.flac\n"
-               "          lamina run vit-base-patch16-224 photo.jpg\n"
-               "          lamina run clip-vit-base-patch32 photo.jpg --labels \"a cat, a dog\"\n"
-               "          lamina run models/g2p < words.txt > phones.tsv\n"
-               "          lamina run MODEL --graph encode -i ids=ids.npy --output-dir out");
+    app.footer(
+        "Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
+        "texts prints their vectors, classes or missing words, one that takes images those of image files or what "
+        "they say, and one that takes audio prints transcripts of audio files.\n"
+        "Examples: lamina run models/g2p vulkan transformer\n"
+        "          lamina run all-MiniLM-L6-v2 \"A man plays the guitar.\" \"It rains.\"\n"
+        "          lamina run ms-marco-MiniLM-L6-v2 --pairs \"Who?\" \"A man plays.\"\n"
+        "          lamina run roberta-base \"Paris is the <mask> of France.\"\n"
+        "          lamina run SmolLM2-135M-Instruct.gguf \"The capital of France is\"\n"
+        "          lamina run whisper-tiny.en speech.flac\n"
+        "          lamina run vit-base-patch16-224 photo.jpg\n"
+        "          lamina run trocr-base-printed line.png\n"
+        "          lamina run clip-vit-base-patch32 photo.jpg --labels \"a cat, a dog\"\n"
+        "          lamina run models/g2p < words.txt > phones.tsv\n"
+        "          lamina run MODEL --graph encode -i ids=ids.npy --output-dir out");
     auto options = std::make_shared<RunOptions>();
     app.positional("MODEL", options->model, "folder, GGUF file or ORG/NAME, as Hugging Face names models").required();
     app.positional("TEXT", options->texts,

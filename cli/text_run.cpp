@@ -36,21 +36,6 @@ Json as_json(const std::vector<ScoredToken> &scores) {
     return out;
 }
 
-Json as_json(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
-    Json all = Json::array();
-    for (const Hypothesis &h : hypotheses) {
-        Json each{{"output", h.text},
-                  {"log_probability", h.log_probability},
-                  {"score", h.score},
-                  {"tokens", h.tokens},
-                  {"finish", finish_name(h.finish)}};
-        if (!h.scores.empty()) each["scores"] = as_json(h.scores);
-        if (!h.prompt_scores.empty()) each["prompt_scores"] = as_json(h.prompt_scores);
-        all.push_back(std::move(each));
-    }
-    return {{"text", text}, {"output", hypotheses.empty() ? "" : hypotheses.front().text}, {"hypotheses", all}};
-}
-
 // How many of these texts, at least one of them, are answered together: memory follows the tokens, not the texts.
 size_t at_once(std::span<const std::vector<int32_t>> texts) {
     constexpr size_t most_tokens = 32768;
@@ -77,6 +62,21 @@ std::string finish_name(Finish finish) {
         break;
     }
     return "length";
+}
+
+Json answers_as_json(const char *key, const std::string &of, const std::vector<Hypothesis> &hypotheses) {
+    Json all = Json::array();
+    for (const Hypothesis &h : hypotheses) {
+        Json each{{"output", h.text},
+                  {"log_probability", h.log_probability},
+                  {"score", h.score},
+                  {"tokens", h.tokens},
+                  {"finish", finish_name(h.finish)}};
+        if (!h.scores.empty()) each["scores"] = as_json(h.scores);
+        if (!h.prompt_scores.empty()) each["prompt_scores"] = as_json(h.prompt_scores);
+        all.push_back(std::move(each));
+    }
+    return {{key, of}, {"output", hypotheses.empty() ? "" : hypotheses.front().text}, {"hypotheses", all}};
 }
 
 std::string Pace::summary(size_t tokens) const {
@@ -156,7 +156,7 @@ void TextRun::answer(const std::vector<std::string> &texts, size_t all, const Un
 
 void TextRun::show(const std::string &text, const std::vector<Hypothesis> &hypotheses) {
     if (output_.json())
-        json_.push_back(as_json(text, hypotheses));
+        json_.push_back(answers_as_json("text", text, hypotheses));
     else if (continues_)
         output_.print(text + (hypotheses.empty() ? "" : hypotheses.front().text) + "\n\n");
     else

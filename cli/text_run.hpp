@@ -17,6 +17,8 @@ namespace lamina::cli {
 
 // As --json has it: "end", "stop", "length".
 [[nodiscard]] std::string finish_name(Finish finish);
+// What a model wrote of a text or a file, under `key`: the best answer, and all of them.
+[[nodiscard]] Json answers_as_json(const char *key, const std::string &of, const std::vector<Hypothesis> &hypotheses);
 
 // How fast text was generated.
 class Pace {

@@ -121,10 +121,13 @@ void Workload::see_images(const Model &model, const WorkloadOptions &options) {
                                           ? std::vector(static_cast<size_t>(options.batch), made_up_image())
                                           : read_images(options.texts);
     images_ = images.size();
-    work_ = [images, gives = inspect(model).images->gives](Session &session, const GenerateOptions &, Round &) {
-        const ImageOptions how{.batch = images.size()};
-        if (gives == ImageReading::Gives::embedding) (void)embed_images(session, images, how);
-        if (gives == ImageReading::Gives::classes) (void)classify_images(session, images, how);
+    work_ = [images, gives = inspect(model).images->gives](Session &session, GenerateOptions how, Round &round) {
+        const ImageOptions at_once{.batch = images.size()};
+        how.batch = images.size(), how.stream = nullptr; // with the beams of the model, as `lamina run` has them
+        if (gives == ImageReading::Gives::embedding) (void)embed_images(session, images, at_once);
+        if (gives == ImageReading::Gives::classes) (void)classify_images(session, images, at_once);
+        if (gives == ImageReading::Gives::texts)
+            round.answer_tokens += static_cast<double>(tokens_of(generate_from_images(session, images, how)));
     };
 }
 

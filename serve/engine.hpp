@@ -61,7 +61,7 @@ class Engine {
         return contents_.reading && contents_.reading->gives == TextReading::Gives::classes;
     }
     [[nodiscard]] bool ranks() const { return ranks_; } // it gives one score for two texts
-    [[nodiscard]] bool writes() const { return contents_.generation && !contents_.generation->audio; }
+    [[nodiscard]] bool writes() const { return contents_.writes_of_texts(); }
     [[nodiscard]] bool sees() const { return writes() && contents_.generation->images; } // its prompts may have images
     [[nodiscard]] bool converses() const { return converses_; }                          // it has a chat template
     [[nodiscard]] const std::optional<ToolFormat> &tool_format() const { return tool_format_; } // if it calls tools

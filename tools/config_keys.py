@@ -47,7 +47,8 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "qwen3_5_moe_text", "qwen3_5_moe_vision", "qwen3_5_text", "qwen3_5_vision", "qwen3_moe", "qwen3_next",
                "qwen3_vl", "qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_vl_moe_vision", "qwen3_vl_text", "qwen3_vl_vision",
                "roberta", "siglip", "siglip_text_model", "siglip_vision_model", "smollm3", "smolvlm", "smolvlm_vision",
-               "stablelm", "starcoder2", "t5", "vit", "wav2vec2", "wavlm", "whisper", "xlm-roberta"]
+               "stablelm", "starcoder2", "t5", "trocr", "vision-encoder-decoder", "vit", "wav2vec2", "wavlm", "whisper",
+               "xlm-roberta"]
 
 # The kinds of models that Lamina reads, as transformers maps a configuration to their classes.
 TASKS = ["", "CAUSAL_LM", "CTC", "IMAGE_CLASSIFICATION", "MASKED_LM", "PRETRAINING", "QUESTION_ANSWERING",
@@ -85,7 +86,7 @@ NO_EFFECT = {
         "unk_token_id", "-camembert.pad_token_id", "-clip_text_model.eos_token_id", "-esm.pad_token_id",
         "-gemma4_text.pad_token_id",
         "-m2m_100.pad_token_id",
-        "-roberta.pad_token_id", "-xlm-roberta.pad_token_id"],
+        "-roberta.pad_token_id", "-trocr.pad_token_id", "-xlm-roberta.pad_token_id"],
     "what a result is called, and the loss of training": ["id2label", "label2id", "problem_type"],
     "which results are returned": [
         "output_attentions", "output_hidden_states", "return_dict", "tie_last_hidden_states", "use_cache"],
@@ -134,7 +135,7 @@ PARTS = {"idefics3_vision": "Idefics3VisionTransformer", "smolvlm_vision": "Smol
          "qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
          "qwen2_vl_vision": "Qwen2VisionTransformerPretrainedModel", "qwen3_vl_moe_vision": "Qwen3VLMoeVisionModel",
          "qwen3_vl_vision": "Qwen3VLVisionModel",
-         "siglip_text_model": "SiglipTextModel"}
+         "siglip_text_model": "SiglipTextModel", "vision-encoder-decoder": "VisionEncoderDecoderModel"}
 
 NAMES = {"config", "decoder_config", "effective_config", "encoder_config", "layer_config", "model_config", "text_config"}
 
@@ -258,6 +259,7 @@ TINY |= {part: {key: TINY[key] for key in ("vocab_size", "hidden_size", "num_hid
                                            "intermediate_size", "image_size", "patch_size", "num_key_value_heads",
                                            "full_attention_interval")}
          for part in ("text_config", "vision_config")}
+TINY |= {"encoder": TINY["vision_config"] | {"model_type": "vit"}, "decoder": TINY["text_config"] | {"model_type": "trocr"}}
 AXES = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}
 
 

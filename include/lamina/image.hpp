@@ -1,4 +1,4 @@
-// Images, for models that take them: classes, vectors, and how well texts describe them.
+// Images, for models that take them: classes, vectors, how well texts describe them, and what they say.
 //
 //     const lamina::Image photo = lamina::read_image("photo.jpg");
 //     for (const lamina::LabelScore &each : lamina::classify_images(session, {photo}).front())
@@ -86,6 +86,19 @@ using BeforeImage = std::function<void(size_t tokens)>;
                                                   const std::vector<Image> &images, size_t longest, size_t answer,
                                                   const std::map<std::string, std::string> &variables = {},
                                                   const BeforeImage &before = {});
+
+// ---- Images as sources ----
+//
+// Models such as TrOCR write what an image says (inspect(model).images->gives is texts):
+//
+//     const lamina::Image line = lamina::read_image("line.png");
+//     std::cout << lamina::generate_from_images(session, {line}).front().front().text;
+
+// Session::hypotheses() with images in place of texts: all hypotheses of each image, best first. Throws Error(usage)
+// for a model that does not write texts of images, and Error(input) for an image whose pixels are not as many as its
+// size says.
+[[nodiscard]] std::vector<std::vector<Hypothesis>>
+generate_from_images(Session &session, const std::vector<Image> &images, const GenerateOptions &options = {});
 
 // What the model's graph takes for these images, for Session::run(); of a model that takes images of any size, for one.
 [[nodiscard]] GraphRun image_inputs(const Model &model, const std::vector<Image> &images);

@@ -91,8 +91,8 @@ struct ImagePrompts {
 // How a model generates text.
 struct TextGeneration {
     std::string encode, decode;       // graphs; `encode` is empty for a language model, which continues its input
-    TextFormat source, target;        // of the input and of the output
-    std::optional<AudioFormat> audio; // of the input, if it is audio; `source` is empty then
+    TextFormat source, target;        // of the input and of the output; `source` is empty if the input is no text
+    std::optional<AudioFormat> audio; // of the input, if it is audio
     // Tokens of the target: every output begins with `start`, and any of `end` ends it.
     std::vector<std::string> start, end;
     // Settings that the start depends on, with their values: GenerateOptions::choices.
@@ -119,11 +119,11 @@ struct TextReading {
     bool pairs = false; // classes are of two texts within a text of the model's own, as of a reranker that is asked
 };
 
-// How a model takes images: classify_images(), embed_images() and match_images() of image.hpp.
+// How a model takes images: classify_images(), embed_images(), match_images() and generate_from_images() of image.hpp.
 struct ImageReading {
-    enum class Gives { embedding, classes };
+    enum class Gives { embedding, classes, texts };
 
-    std::string graph, output;
+    std::string graph, output; // texts: no output, but ModelContents::generation says how they are written
     Gives gives = Gives::embedding;
     std::vector<std::string> labels{}; // of classes; those without a label are "LABEL_0", "LABEL_1", ...
     int64_t height = 0, width = 0;     // pixels of what the model sees of an image
@@ -142,7 +142,7 @@ struct ModelContents {
     std::filesystem::path folder; // or the name of a model in memory
     std::map<std::string, ModelGraph, std::less<>> graphs;
     std::map<std::string, ModelWeight, std::less<>> weights;
-    std::optional<TextGeneration> generation; // if the model generates text, from text or from audio
+    std::optional<TextGeneration> generation; // if the model generates text, from text, audio or images
     std::optional<TextReading> reading;       // if it takes text and gives numbers
     std::optional<ImageReading> images;       // if it takes images
     std::optional<SpeechReading> speech{};    // if it takes audio and scores characters
@@ -154,6 +154,10 @@ struct ModelContents {
     std::string no_images{};    // of a model that may see images, but is read for texts alone: why, and what to do
     std::optional<Error> fault; // why Runtime::load() refuses the folder
 
+    // Whether it generates text from text, as Session::generate() does.
+    [[nodiscard]] bool writes_of_texts() const {
+        return generation && !generation->audio && !(images && images->gives == ImageReading::Gives::texts);
+    }
     // Of the audio that it transcribes; none: it takes no audio.
     [[nodiscard]] std::optional<AudioFormat> audio() const {
         if (speech) return speech->audio;

@@ -60,6 +60,12 @@ void add_images(nb::module_ &m) {
         },
         nb::arg("session"), nb::arg("ids"), nb::arg("options"));
     m.def(
+        "generate_from_images",
+        [](Session &session, const std::vector<Image> &images, const GenerateOptions &options) {
+            return unlocked([&] { return generate_from_images(session, images, options); });
+        },
+        nb::arg("session"), nb::arg("images"), nb::arg("options"));
+    m.def(
         "embed_images",
         [](Session &session, const std::vector<Image> &images, const ImageOptions &options) {
             return array_of(unlocked([&] { return embed_images(session, images, options); }));

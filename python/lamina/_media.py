@@ -93,6 +93,30 @@ class Media(Handle):
                 found = _lamina.classify_images(self._session, given, filled(_lamina.ImageOptions(), options))
         return found if isinstance(images, list) else found[0]
 
+    @overload
+    def generate_from_images(self, images: List[Picture], **options: Unpack[GenerateOptions]) -> List[str]: ...
+    @overload
+    def generate_from_images(self, images: Picture, **options: Unpack[GenerateOptions]) -> str: ...
+    def generate_from_images(self, images: Union[Picture, List[Picture]], **options: Any) -> Union[str, List[str]]:
+        """What a model such as TrOCR writes of each image. The options are those of `lamina.GenerateOptions`."""
+        given = [as_image(each) for each in (images if isinstance(images, list) else [images])]
+        with self._turn:
+            best = _lamina.generate_from_images(self._session, given, generate_options(options))
+        found = [hypotheses[0].text for hypotheses in best]
+        return found if isinstance(images, list) else found[0]
+
+    @overload
+    async def generate_from_images_async(
+        self, images: List[Picture], **options: Unpack[GenerateOptions]
+    ) -> List[str]: ...
+    @overload
+    async def generate_from_images_async(self, images: Picture, **options: Unpack[GenerateOptions]) -> str: ...
+    async def generate_from_images_async(
+        self, images: Union[Picture, List[Picture]], **options: Any
+    ) -> Union[str, List[str]]:
+        """The same on a thread. A task that is cancelled ends the generation within a step of its work."""
+        return await self._awaited(lambda: self.generate_from_images(images, **options))
+
 
 def _sound(audio: Sound, rate: int) -> Audio:
     if isinstance(audio, Audio):

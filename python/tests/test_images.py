@@ -1,5 +1,6 @@
 """Images in, classes and vectors out: what the command prints."""
 
+import asyncio
 import json
 import shutil
 
@@ -18,10 +19,10 @@ photo = architectures / "images" / "files" / "photo.png"
 def model(tmp_path):
     """One of tests/architectures/models, with what it takes to read images."""
 
-    def folder(name):
+    def folder(name, files="images"):
         out = tmp_path / name
         shutil.copytree(architectures / "models" / name, out)
-        shutil.copytree(architectures / "images" / name, out, dirs_exist_ok=True)
+        shutil.copytree(architectures / files / name, out, dirs_exist_ok=True)
         return out
 
     return folder
@@ -55,6 +56,23 @@ def test_labels_and_vectors_are_those_of_the_command(model, command):
     assert facts(clip.classify_images(photo, ["w7", "w9"])) == expected
     assert clip.embed_images([str(photo)]).shape == (1, 28) and clip.embed("w3").shape == (28,)
     assert facts(clip.classify_images(photo, ["w7", "w9"], sentence="{}")) != expected
+
+
+def test_texts_of_images_are_those_of_the_command(model, command):
+    folder = model("trocr", "image_texts")
+    trocr = lamina.load(folder, "cpu")
+    expected = command("run", folder, photo, "--max-length", "6")[0]["output"]
+    assert trocr.generate_from_images(photo, max_length=6) == expected == "w34 w16 w16 w16 w16 w16"
+    assert trocr.generate_from_images([photo, lamina.read_image(photo)], max_length=6, beams=1) == [expected] * 2
+    assert asyncio.run(trocr.generate_from_images_async(photo, max_length=6)) == expected
+    assert asyncio.run(trocr.generate_from_images_async([photo], max_length=6)) == [expected]
+    pieces = []
+    trocr.generate_from_images(photo, max_length=6, stream=lambda _, piece: pieces.append(piece))
+    assert "".join(pieces) == expected
+    with pytest.raises(lamina.InputError, match="takes images, not text"):
+        trocr.generate("w3")
+    with pytest.raises(lamina.UsageError, match="does not write texts of images"):
+        lamina.load(model("vit"), "cpu").generate_from_images(photo)
 
 
 def test_what_is_no_image_is_refused(model, tmp_path):

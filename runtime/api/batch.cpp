@@ -89,7 +89,7 @@ struct BatchState {
 namespace {
 
 void expect_texts(const model::Model &model, const BatchOptions &options) {
-    if (!model.generation || model.generation->audio)
+    if (!model.generation || !model.generation->takes_texts())
         throw Error(ErrorCode::input, model.folder.string() + ": expected a model that continues or translates texts");
     if (options.slots < 1 || options.length < 0)
         throw Error(ErrorCode::usage, "a batch: expected at least one slot, and a length of 0 or above; found " +

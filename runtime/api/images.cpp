@@ -5,6 +5,7 @@
 #include "api/image_prompts.hpp"
 #include "generation/generation.hpp"
 #include "generation/texts.hpp"
+#include "model/place.hpp"
 #include "reading/images.hpp"
 #include "reading/reading.hpp"
 
@@ -18,9 +19,10 @@ std::vector<std::vector<float>> rows_of(Session &session, const std::vector<Imag
     detail::SessionState &state = detail::Access::state(session);
     const model::Images &model = reading::images_of(*state.model);
     if (model.gives != expected)
-        throw Error(ErrorCode::usage, state.model->folder.string() + " does not give " +
-                                          (expected == model::Images::Gives::classes ? "classes" : "vectors") +
-                                          " of images but the output '" + model.output + "'");
+        throw Error(ErrorCode::usage,
+                    state.model->folder.string() + " does not give " +
+                        (expected == model::Images::Gives::classes ? "classes" : "vectors") + " of images but " +
+                        (model.gives == model::Images::Gives::texts ? "texts" : "the output '" + model.output + "'"));
     const std::scoped_lock turn(state.turn);
     return reading::read_images(state, images, options);
 }
@@ -85,6 +87,23 @@ std::vector<Hypothesis> generate_from_ids(Session &session, const std::vector<in
     generation::expect_ids(*state.model, *state.runtime->plugins, ids);
     const std::scoped_lock turn(state.turn);
     return generation::generate_from(state, {ids}, options).front();
+}
+
+std::vector<std::vector<Hypothesis>> generate_from_images(Session &session, const std::vector<Image> &images,
+                                                          const GenerateOptions &options) {
+    detail::SessionState &state = detail::Access::state(session);
+    const model::Images &model = reading::images_of(*state.model);
+    if (model.gives != model::Images::Gives::texts)
+        throw Error(ErrorCode::usage, state.model->folder.string() + " does not write texts of images: it " +
+                                          model::what_it_does(*state.model));
+    for (size_t i = 0; i < images.size(); ++i) reading::expect_pixels(images[i], i);
+    std::vector<Tensor> patches;
+    for (const Image &image : images)
+        patches.push_back(std::move(reading::inputs_of_images(model, {&image, 1}, 1).at(model.patches)));
+    std::vector<generation::Source> sources;
+    for (const Tensor &each : patches) sources.emplace_back(generation::Patches(each.f32()));
+    const std::scoped_lock turn(state.turn);
+    return generation::generate_from(state, sources, options);
 }
 
 GraphRun image_inputs(const Model &model, const std::vector<Image> &images) {

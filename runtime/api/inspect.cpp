@@ -84,7 +84,7 @@ TextGeneration generation_of(const model::Generation &g, const model::OutputToke
     for (const auto &[name, choice] : marks.choices) choices[name] = names_of(choice.ids);
     return {.encode = g.encode,
             .decode = g.decode,
-            .source = g.audio ? TextFormat{} : format_of(g.input()),
+            .source = g.takes_texts() ? format_of(g.input()) : TextFormat{},
             .target = format_of(*g.target),
             .audio = g.audio ? std::optional(format_of(*g.audio, marks)) : std::nullopt,
             .start = start,
@@ -125,10 +125,12 @@ ImagePrompts prompts_of(const model::Images &images) {
 }
 
 ImageReading images_of(const model::Images &images) {
-    const bool classes = images.gives == model::Images::Gives::classes;
+    using Gives = model::Images::Gives;
     return {.graph = images.graph,
             .output = images.output,
-            .gives = classes ? ImageReading::Gives::classes : ImageReading::Gives::embedding,
+            .gives = images.gives == Gives::classes ? ImageReading::Gives::classes
+                     : images.gives == Gives::texts ? ImageReading::Gives::texts
+                                                    : ImageReading::Gives::embedding,
             .labels = images.labels,
             .height = images.steps.height,
             .width = images.steps.width,

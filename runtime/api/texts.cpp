@@ -77,10 +77,10 @@ const model::Generation &writing_of(const model::Model &model) {
     throw Error(ErrorCode::usage, model.folder.string() + " has no tokens: it " + model::what_it_does(model));
 }
 
-// Of the texts that it takes; of audio there are none, so of those that it writes.
+// Of the texts that it takes; of audio and images there are none, so of those that it writes.
 const model::TextCodec &codec_for(const model::Model &model, bool written) {
     const model::Generation &generation = writing_of(model);
-    return written || generation.audio ? *generation.target : generation.input();
+    return written || !generation.takes_texts() ? *generation.target : generation.input();
 }
 
 // The class of a text that follows from another.

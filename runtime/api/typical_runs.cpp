@@ -66,9 +66,13 @@ class Runs {
     generation::TensorTypes encoded_by(const model::Generation &g, int64_t batch) {
         generation::TensorTypes out;
         if (g.encode.empty()) return out;
-        const int64_t length = g.audio ? 0 : generation::source_length(model_, plugins_, source_tokens());
-        const std::string one = g.audio ? "a window of audio" : "a source of " + tokens(length);
-        const std::string all = g.audio ? "8 windows of audio" : "8 sources of " + tokens(length);
+        const int64_t length = g.takes_texts() ? generation::source_length(model_, plugins_, source_tokens()) : 0;
+        const std::string one = g.audio            ? "a window of audio"
+                                : g.takes_images() ? "an image"
+                                                   : "a source of " + tokens(length);
+        const std::string all = g.audio            ? "8 windows of audio"
+                                : g.takes_images() ? "8 images"
+                                                   : "8 sources of " + tokens(length);
         add(batch == 1 ? one : all, g.encode, generation::encode_shapes(g, batch, length));
         const plan::GraphPlan &plan = runs_.back().plan;
         for (const std::string &name : g.encoded)
@@ -99,7 +103,7 @@ std::vector<Run> typical_runs(const model::Model &model, const abi::Registry &pl
     Runs runs(model, plugins);
     if (model.generation) runs.generate(*model.generation);
     if (model.reading) runs.read(*model.reading);
-    if (model.images) runs.see(*model.images);
+    if (model.images && model.images->gives != model::Images::Gives::texts) runs.see(*model.images);
     if (model.speech) runs.hear(*model.speech);
     return runs.take();
 }

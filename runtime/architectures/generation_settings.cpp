@@ -207,6 +207,19 @@ Json json_of(const model::Decoding &decoding) {
     return out;
 }
 
+std::string generation_of_parts(JsonView whole) {
+    constexpr const char *part = "decoder";
+    if (!whole.has(part) || !whole.at(part).is_object()) return "";
+    std::string out;
+    for (const std::string_view key : generation_keys())
+        for (const JsonView object : {whole, whole.at(part)})
+            if (object.has(key)) {
+                out += (out.empty() ? "" : ",") + json_string(key) + ":" + object.at(key).written();
+                break;
+            }
+    return "{" + out + "}";
+}
+
 std::vector<std::string_view> generation_keys() {
     std::vector<std::string_view> out(inert.begin(), inert.end());
     out.insert(out.end(), obeyed.begin(), obeyed.end());

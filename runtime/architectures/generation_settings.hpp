@@ -33,6 +33,10 @@ void suggest(Json &sampling, std::string_view key, double value);
 // In the format of model.json.
 [[nodiscard]] Json json_of(const model::Decoding &decoding);
 
+// config.json in place of a generation_config.json that is missing, for a model with the part "decoder": what the whole
+// does not say, the decoder does (transformers, GenerationConfig.from_model_config). Empty: there is no such part.
+[[nodiscard]] std::string generation_of_parts(JsonView whole);
+
 // All keys that are read, ignored or refused. In a config.json, they are not about the model itself.
 [[nodiscard]] std::vector<std::string_view> generation_keys();
 

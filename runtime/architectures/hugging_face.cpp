@@ -4,6 +4,7 @@
 #include "architectures/assemble.hpp"
 #include "architectures/described.hpp"
 #include "architectures/file_names.hpp"
+#include "architectures/generation_settings.hpp"
 #include "architectures/quantization.hpp"
 #include "architectures/sentence_modules.hpp"
 #include "architectures/sentencepiece_parts.hpp"
@@ -59,7 +60,10 @@ std::shared_ptr<model::Model> read(const fs::path &folder, const std::vector<Ada
     const Config config = description != nullptr ? whole : part_for_texts(whole, model_type, tie_words);
     config.ignore({"quantization_config"});
     std::optional<JsonText> generation_document;
-    if (has_file(generation_file)) generation_document.emplace(text_of(generation_file), generation_file.string());
+    if (has_file(generation_file))
+        generation_document.emplace(text_of(generation_file), generation_file.string());
+    else if (const std::string of_parts = generation_of_parts(document.root()); !of_parts.empty())
+        generation_document.emplace(of_parts, file.string());
     const Config generation = generation_document ? Config(generation_document->root()) : config;
     const Architecture &architecture = architecture_of(model_type, config, description);
     const Architecture &of_whole = architecture_of(whole.model_type(), whole, description);

@@ -70,8 +70,8 @@ model::Weight in_squares(const model::Weight &table, int64_t tokens, const Sides
 
 } // namespace
 
-ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size)
-    : draft_(&draft), graph_(&draft.graph("encode_image")) {
+ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size, const char *graph)
+    : draft_(&draft), graph_(&draft.graph(graph)) {
     const Sides trained = sides_of(config, "image_size"), patch = sides_of(config, "patch_size");
     if (patch.height != patch.width) config.fail("patch_size", "patches that are not square are not supported");
     config.expect("num_channels", 3.0);
@@ -100,7 +100,8 @@ ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size)
                               .width = image.width,
                               .patch = patch_,
                               .steps = preparation ? std::move(preparation->steps) : Json(),
-                              .output = ""};
+                              .output = "",
+                              .graph = graph};
     graph_->input("patches", DType::f32, "B " + std::to_string(patches()) + " " + std::to_string(3 * patch_ * patch_),
                   3 * patch_ * patch_);
 }

@@ -1,4 +1,4 @@
-// The graph "encode_image" of a vision transformer: images in patches, from the top left.
+// The graph of a vision transformer, by default "encode_image": images in patches, from the top left.
 #pragma once
 
 #include "architectures/architecture.hpp"
@@ -9,7 +9,7 @@ class ImageGraph {
   public:
     // Reads "image_size", "patch_size" and "num_channels" of `config`. any_size: images have the size that the files
     // prepare them to, and not that of `config`, which the positions were trained with.
-    ImageGraph(Draft &draft, const Config &config, bool any_size = false);
+    ImageGraph(Draft &draft, const Config &config, bool any_size = false, const char *graph = "encode_image");
 
     [[nodiscard]] GraphWriter &graph() const { return *graph_; }
     [[nodiscard]] int64_t patches() const { return rows_ * columns_; } // of an image

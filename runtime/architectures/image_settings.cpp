@@ -328,15 +328,16 @@ bool says_of_images(const fs::path &folder) { return !folder.empty() && Preproce
 Json images_block(const Draft &draft) {
     if (!draft.images || draft.images->steps.empty()) return nullptr;
     const ImageInput &input = *draft.images;
-    if (input.of_prompts() && !draft.texts) return nullptr;
-    Json out{{"graph", "encode_image"}, {"patches", "patches"}, {"patch", input.patch}};
+    if ((input.of_prompts() || input.of_encoder()) && !draft.texts) return nullptr;
+    Json out{{"graph", input.graph}, {"patches", "patches"}, {"patch", input.patch}};
     if (input.merge != 1) out["merge"] = input.merge;
     if (input.any_size.empty())
         out["size"] = Json::array({input.height, input.width});
     else
         for (const Json::Member &name : *input.any_size.members()) out[name.key] = name.value;
     for (const Json::Member &step : *input.steps.members()) out[step.key] = step.value;
-    out[input.of_prompts() ? "tokens" : input.classes ? "classes" : "embedding"] = input.output;
+    if (!input.of_encoder())
+        out[input.of_prompts() ? "tokens" : input.classes ? "classes" : "embedding"] = input.output;
     if (input.of_prompts()) out["place"] = input.place;
     if (input.classes) {
         out["labels"] = labels_of(draft.config);

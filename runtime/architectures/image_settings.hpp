@@ -13,22 +13,25 @@ namespace lamina::architectures {
 class Config;
 struct Draft;
 
-// What an architecture says of the images that its graph "encode_image" takes, as "patches" (B, N, 3 * patch * patch).
+// What an architecture says of the images that a graph of its takes, as "patches" (B, N, 3 * patch * patch).
 struct ImageInput {
     int64_t height = 0, width = 0, patch = 0; // in pixels
     int64_t merge = 1;                        // of the keys of model.json
     Json steps =
         nullptr;        // how an image gets this size and its values, of the keys of model.json; null: no file says it
-    std::string output; // (B, C), or (B, L) for classes
+    std::string output; // (B, C), or (B, L) for classes; empty if "decode" writes what it makes of them
     bool classes = false;
     Json matching = nullptr;     // "matching" of model.json
     Json place = nullptr;        // "place" of model.json, without what the tokenizer says; then the output is (B, N, C)
     Json any_size = nullptr;     // of images that are not of one size, the keys of model.json that say so
     bool see_each_other = false; // the tokens of an image in a prompt, also those that come later
+    std::string graph = "encode_image";
     int64_t details = 0; // a row has so many others behind it, as wide, of which each is added after a layer of the
                          // decoder, from the first on (DeepStack: Meng et al., arXiv:2406.04334)
 
     [[nodiscard]] bool of_prompts() const { return !place.empty(); }
+    // Whether they are the sources of texts.
+    [[nodiscard]] bool of_encoder() const { return graph == "encode"; }
 };
 
 struct Sides {

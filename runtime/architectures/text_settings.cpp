@@ -352,6 +352,8 @@ Json reading_block(const Draft &draft) {
 
 Json generation_block(const Draft &draft) {
     if (!draft.texts || !draft.graphs.contains("decode")) return nullptr;
+    const bool images = draft.images && draft.images->of_encoder();
+    if (images && draft.images->steps.empty()) return nullptr; // no file says how an image becomes a source
     const TextSettings &texts = *draft.texts;
     const bool audio = draft.sample_rate != 0;
     Json out{{"decode", "decode"},
@@ -373,6 +375,10 @@ Json generation_block(const Draft &draft) {
         if (audio) {
             out["source_samples"] = "samples";
             out["sample_rate"] = draft.sample_rate;
+            return out;
+        }
+        if (images) {
+            out["source_patches"] = "patches";
             return out;
         }
         out["source_ids"] = "ids";

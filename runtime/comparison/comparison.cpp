@@ -84,10 +84,17 @@ std::vector<GraphSteps> steps_of_decoding(const model::Generation &g, const Tens
     return out;
 }
 
-std::vector<GraphSteps> steps_of_generation(detail::SessionState &truth, const std::vector<std::string> &texts) {
+generation::TextInputs inputs_of_generation(detail::SessionState &truth, const std::vector<std::string> &texts) {
     constexpr auto rows = generation::Rows::of_programs;
-    generation::TextInputs given =
-        texts.empty() ? generation::sample_inputs(truth, rows) : generation::inputs_of_texts(truth, texts, rows);
+    const model::Model &model = *truth.model;
+    if (!texts.empty()) return generation::inputs_of_texts(truth, texts, rows);
+    if (!model.generation || !model.generation->takes_images()) return generation::sample_inputs(truth, rows);
+    const TensorMap picture = reading::usual_inputs(*model.images);
+    return generation::inputs_of_sources(truth, {generation::Patches(picture.at(model.images->patches).f32())}, rows);
+}
+
+std::vector<GraphSteps> steps_of_generation(detail::SessionState &truth, const std::vector<std::string> &texts) {
+    generation::TextInputs given = inputs_of_generation(truth, texts);
     std::vector<GraphSteps> out;
     for (GraphRun &run : given.graphs) {
         if (run.graph == truth.model->generation->decode)
@@ -118,6 +125,8 @@ GraphSteps steps_of_reading(const model::Model &model, std::vector<std::string> 
 std::vector<GraphSteps> usual_steps(detail::SessionState &truth, const std::vector<std::string> &texts) {
     const model::Model &content = *truth.model;
     const bool talks = content.images && content.images->place; // and sees
+    if (content.images && content.images->gives == model::Images::Gives::texts)
+        return steps_of_generation(truth, texts);
     std::vector<GraphSteps> out;
     if (content.reading) out.push_back(steps_of_reading(content, texts));
     if (content.images && (texts.empty() || (!content.reading && !talks)))

@@ -51,8 +51,8 @@ void check_options(const GenerateOptions &o) {
 
 namespace {
 
-// Windows of audio are long, and so is their encoding: at most 512 MiB of it at a time, but at least one window.
-size_t windows_at_once(const detail::SessionState &session, const GenerateOptions &options) {
+// Windows of audio and images are long, and so is their encoding: at most 512 MiB of it at a time, but at least one.
+size_t sources_at_once(const detail::SessionState &session, const GenerateOptions &options) {
     constexpr uint64_t most = 512u << 20; // bytes
     const plan::GraphPlan plan = plan_decode_step(*session.model, *session.runtime->plugins);
     uint64_t bytes = 0; // of all rows of the plan, which has two
@@ -171,7 +171,7 @@ class Texts {
             answers_.emplace_back(g, sources[i], stops_of(model, options), !options.skip_special_tokens);
         }
         // Texts of similar length together, because those that begin together take as long as the longest.
-        if (!g.audio) std::ranges::stable_sort(order_, {}, [&](size_t i) { return length_of(sources[i]); });
+        if (!g.source_values) std::ranges::stable_sort(order_, {}, [&](size_t i) { return length_of(sources[i]); });
     }
 
     [[nodiscard]] const std::vector<size_t> &order() const { return order_; }
@@ -231,7 +231,7 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
         longest = std::min(longest_prefix + tasks.back().max_length, positions);
     }
     const size_t most =
-        model.generation->audio ? std::min(options.batch, windows_at_once(session, options)) : options.batch;
+        model.generation->source_values ? std::min(options.batch, sources_at_once(session, options)) : options.batch;
     const size_t at_once = std::max<size_t>(std::min(most, tasks.size()), 1);
     Slots slots(session, {.texts = at_once,
                           .beams = static_cast<size_t>(options.beams.value()),

@@ -9,8 +9,8 @@ namespace lamina::generation {
 
 plan::GraphShapes encode_shapes(const model::Generation &g, int64_t batch, int64_t source_length) {
     plan::GraphShapes shapes;
-    if (g.audio) {
-        shapes.inputs[g.audio->samples] = {DType::f32, {batch, g.audio->length}};
+    if (g.source_values) {
+        shapes.inputs[g.source_values->input] = g.source_values->type(batch);
         return shapes;
     }
     shapes.inputs[g.source_ids] = {DType::i32, {batch, source_length}};

@@ -11,7 +11,7 @@ namespace lamina::generation {
 // By the names of tensors.
 using TensorTypes = std::map<std::string, TensorType, std::less<>>;
 
-// Source ids (B, S) and lengths (B), or audio samples (B, N).
+// Source ids (B, S) and lengths (B), or audio samples (B, N), or an image's patches (B, N, K).
 [[nodiscard]] plan::GraphShapes encode_shapes(const model::Generation &g, int64_t batch, int64_t source_length);
 
 // Target ids (B, T), position (B), their lengths (B) if it takes them and, if there is an encoder, its outputs and the

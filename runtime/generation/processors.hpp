@@ -21,7 +21,7 @@ struct Unfinished {
     std::span<const int32_t> tokens; // all, prefix included
     size_t prefix = 0;               // how many of them were given: the start, and a prompt
     size_t longest = 0;              // how many there may be, prefix included
-    std::span<const int32_t> source; // what the encoder was given, or the prompt; none for audio
+    std::span<const int32_t> source; // what the encoder was given, or the prompt; none for audio and images
 };
 
 class Processors {

@@ -7,7 +7,7 @@
 namespace lamina::generation {
 namespace {
 
-// Pads every source to `length`. The padding stays 0: any token id, or silence.
+// Pads every source to `length`. The padding stays 0: any token id, silence, or an image that nobody asked for.
 template <class T> void copy_rows(const std::vector<Source> &sources, std::span<T> rows, int64_t length) {
     for (size_t r = 0; r < sources.size(); ++r) {
         const auto to = rows.subspan(r * static_cast<size_t>(length));
@@ -30,10 +30,10 @@ TensorMap encoder_inputs(const model::Model &model, const abi::Registry &plugins
     const model::Generation &g = *model.generation;
     const bool rounded = rows == Rows::of_programs;
     const auto batch = static_cast<int64_t>(rounded ? rounded_rows(sources.size()) : sources.size());
-    if (g.audio) {
-        Tensor samples(TensorType{DType::f32, {batch, g.audio->length}});
-        copy_rows(sources, samples.f32(), g.audio->length);
-        return {{g.audio->samples, std::move(samples)}};
+    if (g.source_values) {
+        Tensor values(g.source_values->type(batch));
+        copy_rows(sources, values.f32(), values.size() / batch);
+        return {{g.source_values->input, std::move(values)}};
     }
     const size_t longest = length_of(*std::ranges::max_element(sources, {}, length_of));
     const int64_t length = rounded ? source_length(model, plugins, longest) : static_cast<int64_t>(longest);

@@ -1,4 +1,4 @@
-// The inputs of an encoder: token ids or audio, one source per row.
+// The inputs of an encoder: token ids, audio or images, one source per row.
 #pragma once
 
 #include "model/model.hpp"
@@ -14,8 +14,9 @@ namespace lamina::generation {
 using model::Ids;
 
 using Samples = std::span<const float>; // a window of audio at the model's sample rate
-// For a model without an encoder, Ids are a prompt.
-using Source = std::variant<Ids, Samples>;
+using Patches = std::span<const float>; // an image as the encoder takes it
+// For a model without an encoder, Ids are a prompt. The other alternative is Samples or Patches.
+using Source = std::variant<Ids, std::span<const float>>;
 
 [[nodiscard]] size_t length_of(const Source &source);
 

@@ -36,8 +36,20 @@ void expect_generation(const model::Model &model) {
                     model.folder.string() + " does not generate text: it " + model::what_it_does(model));
 }
 
-// No source is empty.
-TextInputs inputs_of(detail::SessionState &session, const std::vector<Source> &sources, Rows rows) {
+// Noise of changing volume, so that no two frames are the same.
+std::vector<float> sample_audio(const model::AudioInput &audio) {
+    std::vector<float> out(static_cast<size_t>(audio.length) / 2);
+    Random random(0);
+    for (size_t i = 0; i < out.size(); ++i) {
+        const double part = static_cast<double>(i) / static_cast<double>(out.size());
+        out[i] = static_cast<float>(random.normal() * 0.2 * part * (1 - part));
+    }
+    return out;
+}
+
+} // namespace
+
+TextInputs inputs_of_sources(detail::SessionState &session, const std::vector<Source> &sources, Rows rows) {
     const model::Model &model = *session.model;
     const abi::Registry &plugins = *session.runtime->plugins;
     const model::Generation &g = *model.generation;
@@ -75,19 +87,6 @@ TextInputs inputs_of(detail::SessionState &session, const std::vector<Source> &s
     return out;
 }
 
-// Noise of changing volume, so that no two frames are the same.
-std::vector<float> sample_audio(const model::AudioInput &audio) {
-    std::vector<float> out(static_cast<size_t>(audio.length) / 2);
-    Random random(0);
-    for (size_t i = 0; i < out.size(); ++i) {
-        const double part = static_cast<double>(i) / static_cast<double>(out.size());
-        out[i] = static_cast<float>(random.normal() * 0.2 * part * (1 - part));
-    }
-    return out;
-}
-
-} // namespace
-
 TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std::string> &texts, Rows rows) {
     expect_generation(*session.model);
     std::vector<Source> sources;
@@ -95,7 +94,7 @@ TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std:
         if (!ids.empty() || session.model->generation->encode.empty()) sources.emplace_back(std::move(ids));
     if (sources.empty())
         throw Error(ErrorCode::usage, "there is no text to run the model on: all given texts are empty");
-    return inputs_of(session, sources, rows);
+    return inputs_of_sources(session, sources, rows);
 }
 
 TextInputs sample_inputs(detail::SessionState &session, Rows rows) {
@@ -103,7 +102,7 @@ TextInputs sample_inputs(detail::SessionState &session, Rows rows) {
     const std::optional<model::AudioInput> &audio = session.model->generation->audio;
     if (!audio) return inputs_of_texts(session, sample_texts(*session.model, *session.runtime->plugins), rows);
     const std::vector<float> samples = sample_audio(*audio);
-    return inputs_of(session, {Samples(samples)}, rows);
+    return inputs_of_sources(session, {Samples(samples)}, rows);
 }
 
 TensorMap tokens_of(const model::Generation &g, const TensorMap &whole, size_t first, size_t count) {

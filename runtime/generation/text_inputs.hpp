@@ -20,6 +20,9 @@ struct TextInputs {
 // model that takes no text, or when there is none.
 [[nodiscard]] TextInputs inputs_of_texts(detail::SessionState &session, const std::vector<std::string> &texts,
                                          Rows rows);
+// The same for sources of any kind, none of which is empty.
+[[nodiscard]] TextInputs inputs_of_sources(detail::SessionState &session, const std::vector<Source> &sources,
+                                           Rows rows);
 // The same for made-up texts or audio, which are always the same.
 [[nodiscard]] TextInputs sample_inputs(detail::SessionState &session, Rows rows);
 

@@ -18,6 +18,10 @@ const model::Generation &generation_of(const model::Model &model) {
                                           ": this model takes audio, not text: 'lamina run' without "
                                           "--tap takes audio files, and transcribe() of audio.hpp "
                                           "samples");
+    if (model.generation->takes_images())
+        throw Error(ErrorCode::input, model.folder.string() +
+                                          ": this model takes images, not text: 'lamina run' without --tap takes "
+                                          "image files, and generate_from_images() of image.hpp images");
     return *model.generation;
 }
 

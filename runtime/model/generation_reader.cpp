@@ -53,6 +53,18 @@ bool has_all(JsonView value, std::initializer_list<const char *> keys) {
     return present != nullptr;
 }
 
+// Whether the block has the keys of a source, of one kind: a text, audio or an image.
+bool has_source(JsonView value) {
+    const bool audio = value.has("source_samples") || value.has("sample_rate"), image = value.has("source_patches");
+    for (const char *key : {"source", "source_ids", "source_lengths"})
+        if (audio && value.has(key)) value.at(key).fail("the source is audio (source_samples); remove this key");
+    for (const char *key : {"source", "source_ids", "source_lengths", "source_samples", "sample_rate"})
+        if (image && value.has(key)) value.at(key).fail("the source is an image (source_patches); remove this key");
+    if (audio) return has_all(value, {"encode", "source_samples", "sample_rate"});
+    if (image) return has_all(value, {"encode", "source_patches"});
+    return has_all(value, {"encode", "source", "source_ids", "source_lengths"});
+}
+
 void read_scores(JsonView value, const Graph &decode, Generation &generation) {
     generation.probabilities = value.has("probabilities");
     if (generation.probabilities && value.has("logits"))
@@ -102,8 +114,18 @@ void read_audio_source(JsonView value, const Graph &encode, Generation &generati
     AudioInput audio{.samples = input_at(name, encode, DType::f32, 2, "B 480000"),
                      .rate = value.at("sample_rate").integer(1, highest_sample_rate)};
     audio.length = fixed_size(name, *find_input(encode, audio.samples), 1, shortest_audio, longest_window);
+    generation.source_values = SourceValues{audio.samples, {audio.length}};
     generation.audio = std::move(audio);
-    check_all_set(value, encode, {generation.audio->samples});
+}
+
+// How images become these is in the block "images".
+void read_image_source(JsonView value, const Graph &encode, Generation &generation) {
+    constexpr int64_t most = int64_t{1} << 24; // so that a bad file cannot exhaust memory
+    const JsonView name = value.at("source_patches");
+    const std::string patches = input_at(name, encode, DType::f32, 3, "B 576 768");
+    const GraphInput &input = *find_input(encode, patches);
+    const int64_t count = fixed_size(name, input, 1, 1, most);
+    generation.source_values = SourceValues{patches, {count, fixed_size(name, input, 2, 1, most / count)}};
 }
 
 void read_encoder(JsonView value, const Graph &decode, Generation &generation, const Model &model,
@@ -112,8 +134,11 @@ void read_encoder(JsonView value, const Graph &decode, Generation &generation, c
     generation.encode = encode.name;
     if (value.has("source_samples"))
         read_audio_source(value, encode, generation);
+    else if (value.has("source_patches"))
+        read_image_source(value, encode, generation);
     else
         read_text_source(value, encode, decode, generation, files);
+    if (generation.source_values) check_all_set(value, encode, {generation.source_values->input});
     for (const auto &[name, tensor] : encode.outputs)
         if (find_input(decode, name) != nullptr) generation.encoded.push_back(name);
     if (generation.encoded.empty())
@@ -189,11 +214,11 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 }
 
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys({"encode",      "decode",     "source_ids",     "source_lengths", "source_samples",
-                      "sample_rate", "target_ids", "target_lengths", "image_rows",     "image_mask",
-                      "image_ahead", "position",   "coordinates",    "logits",         "probabilities",
-                      "start",       "end",        "max_length",     "context",        "sampling",
-                      "decoding",    "source",     "target"});
+    value.allow_keys({"encode",         "decode",      "source_ids", "source_lengths", "source_samples",
+                      "source_patches", "sample_rate", "target_ids", "target_lengths", "image_rows",
+                      "image_mask",     "image_ahead", "position",   "coordinates",    "logits",
+                      "probabilities",  "start",       "end",        "max_length",     "context",
+                      "sampling",       "decoding",    "source",     "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
@@ -206,12 +231,7 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
         if (!generation.sees() && value.has(key))
             value.at(key).fail("only a model that takes images, by \"image_rows\" and \"image_mask\", has it");
     read_scores(value, decode, generation);
-    const bool takes_audio = value.has("source_samples") || value.has("sample_rate");
-    for (const char *key : {"source", "source_ids", "source_lengths"})
-        if (takes_audio && value.has(key)) value.at(key).fail("the source is audio (source_samples); remove this key");
-    if (takes_audio ? has_all(value, {"encode", "source_samples", "sample_rate"})
-                    : has_all(value, {"encode", "source", "source_ids", "source_lengths"}))
-        read_encoder(value, decode, generation, model, files);
+    if (has_source(value)) read_encoder(value, decode, generation, model, files);
     std::vector<std::string> set{generation.target_ids, generation.position};
     if (generation.decode_takes_lengths) set.push_back(generation.source_lengths);
     if (generation.recurrent()) set.push_back(generation.target_lengths);

@@ -59,11 +59,11 @@ struct AnySize {
 };
 
 struct Images {
-    enum class Gives { embedding, classes, tokens }; // (B, C); (B, L); (B, N, C)
+    enum class Gives { embedding, classes, tokens, texts }; // (B, C); (B, L); (B, N, C); what "generation" writes of it
 
     std::string graph;
-    std::string patches; // its input, (B, N, 3 * patch * patch)
-    std::string output = {};
+    std::string patches;     // its input, (B, N, 3 * patch * patch)
+    std::string output = {}; // empty for texts: the graph is an encoder then
     Gives gives = Gives::embedding;
     Scores scores = Scores::softmax;
     std::vector<std::string> labels = {}; // of classes

@@ -207,15 +207,33 @@ struct Output {
 constexpr std::array<Output, 3> outputs{
     {{"embedding", Images::Gives::embedding}, {"classes", Images::Gives::classes}, {"tokens", Images::Gives::tokens}}};
 
-// The key that says what the model gives, and by which output.
-void read_output(JsonView value, const Graph &graph, Images &out) {
+// The key that says what the model gives, and by which output. The encoder of a "generation" needs none.
+void read_output(JsonView value, const Graph &graph, const Model &model, Images &out) {
+    constexpr const char *expected = "expected one of the keys embedding, classes and tokens";
     for (const auto &[key, gives] : outputs) {
         if (!value.has(key)) continue;
-        if (!out.output.empty()) value.fail("expected one of the keys embedding, classes and tokens");
+        if (!out.output.empty()) value.fail(expected);
         out.gives = gives;
         out.output = output_at(value.at(key), graph);
     }
-    if (out.output.empty()) value.fail("expected one of the keys embedding, classes and tokens");
+    if (!model.generation || !model.generation->takes_images()) {
+        if (out.output.empty()) value.fail(expected);
+        return;
+    }
+    const Generation &generation = *model.generation;
+    if (!out.output.empty() || graph.name != generation.encode || out.patches != generation.source_values->input)
+        value.fail("the source of \"generation\" is an image (source_patches): expected its graph \"" +
+                   generation.encode + "\" and the patches \"" + generation.source_values->input +
+                   "\" here, and none of the keys embedding, classes and tokens");
+    out.gives = Images::Gives::texts;
+}
+
+// Throws Error(input) unless the encoder takes as many patches as images have, of as many values.
+void expect_source(JsonView value, const SourceValues &source, const Images &images) {
+    const Shape wanted{images.patch_count(), images.patch_values()};
+    if (source.sizes != wanted)
+        value.at("size").fail("images of this size have patches " + to_string(wanted) + ", and '" + source.input +
+                              "' of \"generation\" takes " + to_string(source.sizes));
 }
 
 } // namespace
@@ -226,7 +244,7 @@ Images read_images(JsonView value, const Model &model) {
                       "place", "coordinates", "lengths",   "sizes",   "rows",   "columns", "windows"});
     const Graph &graph = graph_at(value.at("graph"), model);
     Images out{.graph = graph.name, .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K")};
-    read_output(value, graph, out);
+    read_output(value, graph, model, out);
     if (value.has("place") != (out.gives == Images::Gives::tokens))
         value.fail("\"tokens\" and \"place\" need each other");
     if (value.has("labels"))
@@ -245,6 +263,7 @@ Images read_images(JsonView value, const Model &model) {
     for (const char *key : {"coordinates", "lengths", "sizes", "rows", "columns", "windows"})
         if (!out.any_size && value.has(key)) value.at(key).fail("images of one \"size\" do not have it");
     check_all_set(value, graph, set);
+    if (out.gives == Images::Gives::texts && !out.any_size) expect_source(value, *model.generation->source_values, out);
     if (value.has("place")) out.place = place_at(value.at("place"), model);
     if (value.has("tiles")) out.tiles = tiles_at(value.at("tiles"), out);
     if (out.place && out.tiles.has_value() != !out.place->tile.empty())

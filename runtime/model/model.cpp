@@ -93,6 +93,10 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
     }
     if (root.has("reading")) model->reading = read_reading(root.at("reading"), *model, files);
     if (root.has("images")) model->images = read_images(root.at("images"), *model);
+    if (!model->images && model->generation && model->generation->takes_images())
+        root.at("generation")
+            .at("source_patches")
+            .fail("expected the block \"images\" in this file, which says how images become these patches");
     if (root.has("speech")) model->speech = read_speech(root.at("speech"), *model);
     if (root.has("chat")) model->chat = read_chat(root.at("chat"));
     return model;

@@ -48,20 +48,34 @@ struct Graph {
     std::map<std::string, std::string, std::less<>> outputs; // name -> tensor, which is never a graph input
 };
 
+// What encode takes instead of text, of one size: an input, f32 (B, sizes...).
+struct SourceValues {
+    std::string input;
+    Shape sizes;
+
+    // The input for so many sources.
+    [[nodiscard]] TensorType type(int64_t batch) const {
+        TensorType out{DType::f32, {batch}};
+        out.shape.insert(out.shape.end(), sizes.begin(), sizes.end());
+        return out;
+    }
+};
+
 // How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
 struct Generation {
-    std::string encode, decode;             // graphs; encode is empty for decoder-only models
-    std::string source_ids, source_lengths; // inputs of encode (the lengths also of decode); empty for audio
-    std::optional<AudioInput> audio;        // what encode takes instead of text: (B, length), shorter audio padded
-                                            // with zeros
-    bool decode_takes_lengths = false;      // decode has an input named like source_lengths
-    std::vector<std::string> encoded;       // outputs of encode that are inputs of decode, with the same names
-    std::string target_ids, position;       // inputs of decode
-    std::string target_lengths;             // likewise, how many of a row's ids count; empty: all of them do
-    std::string image_rows, image_mask;     // likewise, what images show, (B, T, C), and which ids it stands in for,
-                                            // (B, T); empty: decode takes no images
-    std::string image_ahead;                // likewise, how many ids after its own each one sees, (B, T): those of its
-                                            // image; empty: it sees none
+    std::string encode, decode; // graphs; encode is empty for decoder-only models
+    std::string source_ids,
+        source_lengths; // inputs of encode (the lengths also of decode); empty unless it takes texts
+    std::optional<SourceValues> source_values; // instead, a window of audio or an image in patches
+    std::optional<AudioInput> audio;           // where it is audio; shorter audio is padded with zeros
+    bool decode_takes_lengths = false;         // decode has an input named like source_lengths
+    std::vector<std::string> encoded;          // outputs of encode that are inputs of decode, with the same names
+    std::string target_ids, position;          // inputs of decode
+    std::string target_lengths;                // likewise, how many of a row's ids count; empty: all of them do
+    std::string image_rows, image_mask;        // likewise, what images show, (B, T, C), and which ids it stands in for,
+                                               // (B, T); empty: decode takes no images
+    std::string image_ahead;       // likewise, how many ids after its own each one sees, (B, T): those of its
+                                   // image; empty: it sees none
     std::string coordinates;       // likewise, where each id is in time, and in the rows and the columns of its
                                    // image (B, T, 3); empty: its position alone counts
     int64_t image_channels = 0;    // C
@@ -72,15 +86,18 @@ struct Generation {
     int64_t positions = INT32_MAX; // and as decode has positions for, which is found when layers are checked
     std::map<std::string, double> sampling; // how its makers sample from it: numbers of sampling.hpp
     Decoding decoding = {};
-    std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes audio
+    std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes no texts
 
     // Whether decode has states that cannot forget their last tokens: such a row goes on, or begins anew.
     [[nodiscard]] bool recurrent() const { return !target_lengths.empty(); }
     [[nodiscard]] bool sees() const { return !image_rows.empty(); }
     // Whether the tokens of an image see each other: they have to be computed together.
     [[nodiscard]] bool sees_ahead() const { return !image_ahead.empty(); }
-    // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens. Not for
-    // audio.
+    // Whether it is given texts: as sources or, without an encoder, as prompts.
+    [[nodiscard]] bool takes_texts() const { return !source_values; }
+    // Whether it writes what an image says or shows: how an image becomes a source is in Model::images.
+    [[nodiscard]] bool takes_images() const { return source_values && !audio; }
+    // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens.
     [[nodiscard]] const TextCodec &input() const { return encode.empty() ? *target : *source; }
 };
 

@@ -20,13 +20,14 @@ std::string what_it_does(const Model &model) {
     if (model.reading && model.reading->gives == Reading::Gives::answers) return "finds answers to questions in texts";
     if (model.images && model.reading) return "turns images and texts into vectors";
     if (model.images && !model.images->place)
-        return std::string("turns images into ") +
-               (model.images->gives == Images::Gives::embedding ? "vectors" : "classes");
+        return std::string("turns images into ") + (model.images->gives == Images::Gives::embedding ? "vectors"
+                                                    : model.images->gives == Images::Gives::classes ? "classes"
+                                                                                                    : "texts");
     if (model.reading)
-        return std::string("turns texts into ") +
-               (model.reading->gives == Reading::Gives::embedding       ? "vectors"
-                : model.reading->gives == Reading::Gives::token_vectors ? "vectors of their tokens"
-                                                                        : "classes");
+        return std::string("turns texts into ") + (model.reading->gives == Reading::Gives::embedding ? "vectors"
+                                                   : model.reading->gives == Reading::Gives::token_vectors
+                                                       ? "vectors of their tokens"
+                                                       : "classes");
     if (model.speech || (model.generation && model.generation->audio)) return "transcribes audio";
     if (model.generation) return model.generation->encode.empty() ? "continues texts" : "turns texts into other texts";
     return std::string("takes no texts, because ") +

@@ -166,7 +166,8 @@ def plain(model_class, config, **sizes):
     kind = Mixture if {"num_experts_per_tok", "moe_k"} & set(sizes) and not fused else Base
     if config.model_type in Seeing.preprocessors:
         kind = Seeing
-    rename = {"vit": published_vit, "deit": published_vit, "dinov2": published_dinov2}.get(config.model_type)
+    rename = {"vit": published_vit, "deit": published_vit, "dinov2": published_dinov2,
+              "vision-encoder-decoder": published_encoder}.get(config.model_type)
     return kind(config.model_type, {k: out[k] for k in sorted(out) if k != "transformers_version"}, rename)
 
 
@@ -186,6 +187,11 @@ def published_vit(name):
                      ".mlp.fc2.": ".output.dense."}.items():
         name = name.replace(new, old)
     return name
+
+
+def published_encoder(name):
+    """Of a part that sees, as ViT."""
+    return published_vit(name) if name.startswith("encoder.") else name
 
 
 class Mixture(Base):
@@ -306,6 +312,12 @@ def plain_models():
     yield plain(T.DeiTForImageClassificationWithTeacher, T.DeiTConfig, **vit)
     yield plain(T.Dinov2Model, T.Dinov2Config, **{k: v for k, v in vit.items() if k != "intermediate_size"}, mlp_ratio=2,
                 use_swiglu_ffn=False)
+    writer = dict(model_type="trocr", vocab_size=VOCABULARY, d_model=20, decoder_layers=2, decoder_attention_heads=5,
+                  decoder_ffn_dim=28, max_position_embeddings=POSITIONS, activation_function="gelu", scale_embedding=True,
+                  use_learned_position_embeddings=True, layernorm_embedding=True, tie_word_embeddings=True, pad_token_id=1,
+                  bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, cross_attention_hidden_size=24)
+    yield plain(T.VisionEncoderDecoderModel, T.VisionEncoderDecoderConfig, encoder=vit | dict(model_type="vit"),
+                decoder=writer)
     half = ENCODER | dict(layer_norm_eps=1e-5, hidden_act="quick_gelu")
     images = {k: v for k, v in half.items() if k not in ("vocab_size", "max_position_embeddings")}
     yield plain(T.CLIPModel, T.CLIPConfig, projection_dim=16, logit_scale_init_value=2.5,

@@ -59,7 +59,7 @@ class Oracle:
         """{output: {shape, largest, sample}} or {"refused": why}."""
         self.write(change)
         try:
-            if "model_type" in change.get("set", {}) or "text_config" in self.base.config:
+            if "model_type" in change.get("set", {}) or {"text_config", "encoder"} & set(self.base.config):
                 self.refuse_large()
             with torch.no_grad():
                 return {name: digest(rows) for name, rows in self.compute().items()}
@@ -105,6 +105,13 @@ def run(model, family):
         extractor = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)
         features = torch.tensor(extractor._np_extract_fbank_features(samples.to(torch.float32).numpy(), "cpu"))
         r = model(input_features=features, decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
+        return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
+    if family == "vision-encoder-decoder":
+        vision = model.config.encoder
+        pixels = models.patches(BATCH, (vision.image_size // vision.patch_size) ** 2, vision.patch_size)
+        rest = vision.image_size - pixels.shape[-1]  # right of the last patch, and below
+        r = model(pixel_values=torch.nn.functional.pad(pixels, (0, rest, 0, rest)),
+                  decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
         return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
     if family in ("hubert", "wav2vec2", "wavlm"):
         count, convolutions = LENGTH, model.config.num_feat_extract_layers  # of frames, with no samples left over

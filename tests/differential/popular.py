@@ -3,7 +3,7 @@
 import torch
 import transformers
 
-from models import POSITIONS, VOCABULARY, Base, Mixture, Seeing
+from models import POSITIONS, VOCABULARY, Base, Mixture, Seeing, published_encoder
 
 BERT = dict(hidden_size=24, intermediate_size=20, max_position_embeddings=POSITIONS, num_attention_heads=4,
             num_hidden_layers=2, vocab_size=VOCABULARY)
@@ -435,8 +435,36 @@ def recognizers():
         transformers_version="4.15.0.dev0"), dict(rename=older_positions)
 
 
+def writers_of_images():
+    # Release 4 wrote every setting that it knew into both parts.
+    old = dict(_name_or_path="", add_cross_attention=False, chunk_size_feed_forward=0, diversity_penalty=0.0, do_sample=False,
+               early_stopping=False, encoder_no_repeat_ngram_size=0, finetuning_task=None, is_encoder_decoder=False,
+               length_penalty=1.0, max_length=20, min_length=0, no_repeat_ngram_size=0, num_beam_groups=1, num_beams=1,
+               num_return_sequences=1, output_scores=False, prefix=None, problem_type=None, pruned_heads={},
+               remove_invalid_values=False, repetition_penalty=1.0, return_dict=True, sep_token_id=None,
+               task_specific_params=None, temperature=1.0, tie_encoder_decoder=False, tokenizer_class=None, top_k=50, top_p=1.0,
+               torchscript=False, transformers_version="4.12.2", use_bfloat16=False) | labels(["LABEL_0", "LABEL_1"])
+    encoder = old | dict(attention_probs_dropout_prob=0.0, cross_attention_hidden_size=None, decoder_start_token_id=None,
+                         hidden_act="gelu", hidden_dropout_prob=0.0, hidden_size=24, image_size=8, initializer_range=0.02,
+                         intermediate_size=20, is_decoder=False, layer_norm_eps=1e-12, model_type="deit",
+                         num_attention_heads=4, num_channels=3, num_hidden_layers=2, patch_size=4, qkv_bias=True,
+                         tie_word_embeddings=True)
+    decoder = old | dict(activation_dropout=0.0, activation_function="relu", attention_dropout=0.0, bos_token_id=0,
+                         classifier_dropout=0.0, cross_attention_hidden_size=24, d_model=20, decoder_attention_heads=5,
+                         decoder_ffn_dim=28, decoder_layerdrop=0.0, decoder_layers=2, decoder_start_token_id=2, dropout=0.1,
+                         eos_token_id=2, init_std=0.02, is_decoder=True, layernorm_embedding=True,
+                         max_position_embeddings=POSITIONS, model_type="trocr", pad_token_id=1, scale_embedding=True,
+                         tie_word_embeddings=False, use_cache=False, use_learned_position_embeddings=True,
+                         vocab_size=VOCABULARY)
+    yield "trocr-small-printed", dict(
+        architectures=["VisionEncoderDecoderModel"], decoder=decoder, encoder=encoder, is_encoder_decoder=True,
+        model_type="vision-encoder-decoder", tie_word_embeddings=False, torch_dtype="float32",
+        transformers_version=None), dict(rename=published_encoder)
+
+
 def popular_models():
-    for generate in (encoders, decoders, encoder_decoders, recognizers, talking_about_images):
+    for generate in (encoders, decoders, encoder_decoders, recognizers, talking_about_images,
+                     writers_of_images):
         for name, config, files in generate():
             kind = Seeing if config["model_type"] in Seeing.preprocessors else Mixture if "moe_k" in config else Base
             yield kind(name, config, **files)

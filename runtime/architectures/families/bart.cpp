@@ -2,11 +2,11 @@
 // arXiv:1910.13461), mBART (arXiv:2001.08210), M2M-100 and NLLB (Fan et al., arXiv:2010.11125; arXiv:2207.04672),
 // Pegasus (Zhang et al., arXiv:1912.08777), and Marian's translation models (Junczys-Dowmunt et al., arXiv:1804.00344).
 #include "architectures/architecture.hpp"
+#include "architectures/bart_layers.hpp"
 #include "architectures/weight_parts.hpp"
 
 #include <array>
 #include <cmath>
-#include <functional>
 
 namespace lamina::architectures {
 namespace {
@@ -34,9 +34,8 @@ class Bart {
     Bart(Draft &draft, const Kind &kind)
         : draft_(draft), config_(draft.config), kind_(kind),
           classifies_(kind.classifies && draft.task && *draft.task == Task::texts), encode_(draft.graph("encode")),
-          decode_(classifies_ ? encode_ : draft.graph("decode")),
-          activation_(config_.activation("activation_function")), width_(config_.positive("d_model")),
-          positions_(config_.positive("max_position_embeddings")), vocabulary_(config_.positive("vocab_size")),
+          decode_(classifies_ ? encode_ : draft.graph("decode")), layers_(draft, config_, kind.normed_before),
+          width_(layers_.width()), positions_(layers_.positions()), vocabulary_(config_.positive("vocab_size")),
           target_vocabulary_(vocabulary_),
           scale_(config_.flag("scale_embedding") ? std::sqrt(static_cast<double>(width_)) : 1) {
         if (draft.task && !classifies_ && *draft.task != Task::words && *draft.task != Task::none)
@@ -54,14 +53,14 @@ class Bart {
     }
 
   private:
-    static constexpr double eps = 1e-5;
+    static constexpr double eps = BartLayers::eps;
 
     Draft &draft_;
     const Config &config_;
     Kind kind_;
     bool classifies_; // texts, of which the decoder reads each token after its start; both are in one graph then
     GraphWriter &encode_, &decode_;
-    std::string activation_;
+    BartLayers layers_;
     int64_t width_, positions_;
     int64_t vocabulary_, target_vocabulary_;
     double scale_;                                   // of the embeddings
@@ -93,9 +92,9 @@ class Bart {
         Tensor x = embedding(encode_, "model.encoder", source_table_, vocabulary_, "");
         for (int64_t i = 0; i < layers; ++i) {
             const std::string layer = "model.encoder.layers." + std::to_string(i);
-            x = self_attention(encode_, layer + ".self_attn", x,
-                               {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
-            x = feed_forward(encode_, layer, x, hidden);
+            x = layers_.self_attention(encode_, layer + ".self_attn", x,
+                                       {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
+            x = layers_.feed_forward(encode_, layer, x, hidden);
         }
         return last_norm(encode_, "model.encoder", x);
     }
@@ -108,11 +107,11 @@ class Bart {
         Tensor x = embedding(decode_, "model.decoder", target_table_, target_vocabulary_, position);
         for (int64_t i = 0; i < layers; ++i) {
             const std::string layer = "model.decoder.layers." + std::to_string(i);
-            x = self_attention(decode_, layer + ".self_attn", x,
-                               {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
+            x = layers_.self_attention(decode_, layer + ".self_attn", x,
+                                       {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
             x = source_attention(layer + ".encoder_attn", x, memory,
                                  {.heads = heads, .kv_heads = heads, .key_lengths = lengths});
-            x = feed_forward(decode_, layer, x, hidden);
+            x = layers_.feed_forward(decode_, layer, x, hidden);
         }
         return last_norm(decode_, "model.decoder", x);
     }
@@ -142,61 +141,25 @@ class Bart {
 
     Tensor with_positions(GraphWriter &graph, const std::string &module, const Tensor &x,
                           const Tensor &position) const {
-        const std::string table = module + ".weight", own = module + ".rows";
+        const std::string table = module + ".weight";
         switch (kind_.positions) {
-        case Positions::table:
-            return graph.learned_positions(module, x, position, positions_);
         case Positions::sinusoids:
-            if (draft_.weights.entries().contains(table))
-                return graph.learned_positions(module, x, position, positions_);
+            if (draft_.weights.entries().contains(table)) break;
             return graph.layer(module, "positional_encoding", {{"x", x}, {"offset", position}},
                                {{"layout", "halves"}, {"max_len", positions_}});
-        case Positions::learned:
-            graph.require(table, {positions_ + 2, width_});
-            draft_.unused.insert(table);
-            draft_.weights.add(own + ".weight", draft_.weights.at(table).rows(2, positions_ + 2));
-            if (!shifts(module)) break;
-            draft_.weights.add(own + ".more.weight", with_another_row(draft_.weights.at(own + ".weight")));
-            draft_.unused.insert(own + ".weight");
-            return graph.learned_positions(own + ".more", x, position, positions_ + 1);
-        case Positions::fairseq:
-            draft_.weights.add(own + ".weight", model::Weight::of(fairseq_sinusoids()));
+        case Positions::table:
+            break;
+        case Positions::learned: {
+            const std::string rows = layers_.learned_rows(graph, module);
+            if (!shifts(module)) return graph.learned_positions(rows, x, position, positions_);
+            draft_.weights.add(rows + ".more.weight", with_another_row(draft_.weights.at(rows + ".weight")));
+            draft_.unused.insert(rows + ".weight");
+            return graph.learned_positions(rows + ".more", x, position, positions_ + 1);
         }
-        return graph.learned_positions(own, x, position, positions_);
-    }
-
-    // As fairseq computes them, in floats (transformers, modeling_m2m_100.py).
-    [[nodiscard]] lamina::Tensor fairseq_sinusoids() const {
-        const int64_t half = width_ / 2, first = config_.integer("pad_token_id") + 1;
-        if (width_ % 2 != 0 || half < 2) config_.fail("d_model", "expected an even number, 4 or more");
-        constexpr int64_t most_values = 64 << 20; // so that a bad file cannot exhaust memory
-        if (positions_ > most_values / width_)
-            config_.fail("max_position_embeddings",
-                         "expected at most " + std::to_string(most_values / width_) + " with this d_model");
-        const auto step = static_cast<float>(std::log(10000.0) / static_cast<double>(half - 1));
-        lamina::Tensor out(TensorType{DType::f32, {positions_, width_}});
-        for (int64_t row = 0; row < positions_; ++row)
-            for (int64_t i = 0; i < half; ++i) {
-                const float angle = static_cast<float>(first + row) * std::exp(static_cast<float>(i) * -step);
-                out.f32()[static_cast<size_t>(row * width_ + i)] = std::sin(angle);
-                out.f32()[static_cast<size_t>(row * width_ + half + i)] = std::cos(angle);
-            }
-        return out;
-    }
-
-    // Adds what `part` makes of x to x, with a norm before or after.
-    Tensor added(GraphWriter &graph, const std::string &norm, const Tensor &x,
-                 const std::function<Tensor(const Tensor &tokens, const Tensor &residual)> &part) const {
-        if (kind_.normed_before) return part(graph.layer_norm(norm, x, {.eps = eps}), x);
-        return graph.layer_norm(norm, part(x, x), {.eps = eps});
-    }
-
-    Tensor self_attention(GraphWriter &graph, const std::string &module, const Tensor &x,
-                          const GraphWriter::Attention &options) const {
-        return added(graph, module + "_layer_norm", x, [&](const Tensor &tokens, const Tensor &residual) {
-            return attention(graph, module, tokens, graph.linear(module + ".k_proj", tokens, {}),
-                             graph.linear(module + ".v_proj", tokens, {}), options, residual);
-        });
+        case Positions::fairseq:
+            return graph.learned_positions(layers_.fairseq_rows(module), x, position, positions_);
+        }
+        return graph.learned_positions(module, x, position, positions_);
     }
 
     Tensor source_attention(const std::string &module, const Tensor &x, const Tensor &memory,
@@ -206,24 +169,7 @@ class Bart {
             return classifies_ ? out : pass_on(encode_, decode_, out, "B S");
         };
         const Tensor k = projected(".k_proj"), v = projected(".v_proj");
-        return added(decode_, module + "_layer_norm", x, [&](const Tensor &tokens, const Tensor &residual) {
-            return attention(decode_, module, tokens, k, v, options, residual);
-        });
-    }
-
-    static Tensor attention(GraphWriter &graph, const std::string &module, const Tensor &x, const Tensor &k,
-                            const Tensor &v, const GraphWriter::Attention &options, const Tensor &residual) {
-        const Tensor q = graph.linear(module + ".q_proj", x, {});
-        return graph.linear(module + ".out_proj", graph.attention(module + ".heads", q, k, v, options),
-                            {.residual = residual});
-    }
-
-    Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x, int64_t hidden) const {
-        return added(graph, layer + ".final_layer_norm", x, [&](const Tensor &tokens, const Tensor &residual) {
-            return graph.feed_forward(
-                layer, tokens,
-                {.hidden = hidden, .activation = activation_, .up = "fc1", .down = "fc2", .residual = residual});
-        });
+        return layers_.source_attention(decode_, module, x, k, v, options);
     }
 
     Tensor last_norm(GraphWriter &graph, const std::string &stack, const Tensor &x) const {

@@ -1,7 +1,7 @@
 // ViT (Dosovitskiy et al., arXiv:2010.11929) and DeiT (Touvron et al., arXiv:2012.12877), with classes of images or a
 // vector for each.
 #include "architectures/architecture.hpp"
-#include "architectures/image_graph.hpp"
+#include "architectures/vit_layers.hpp"
 #include "architectures/weight_parts.hpp"
 
 #include <array>
@@ -14,15 +14,12 @@ using Tensor = GraphWriter::Tensor;
 class Vit {
   public:
     Vit(Draft &draft, std::string_view base, bool distilled)
-        : draft_(draft), config_(draft.config), images_(draft, draft.config), graph_(images_.graph()),
-          prefix_(std::string(base) + "."), distilled_(distilled), eps_(config_.real("layer_norm_eps")),
-          width_(config_.positive("hidden_size")) {}
+        : draft_(draft), config_(draft.config), prefix_(std::string(base) + "."),
+          layers_(draft, draft.config, prefix_, distilled), images_(layers_.images()), graph_(images_.graph()),
+          width_(layers_.width()) {}
 
     void build() {
-        const int64_t layers = config_.layers("num_hidden_layers");
-        Tensor x = embeddings();
-        for (int64_t i = 0; i < layers; ++i) x = layer(prefix_ + "encoder.layer." + std::to_string(i), x);
-        x = graph_.layer_norm(prefix_ + "layernorm", x, {.eps = eps_});
+        const Tensor x = layers_.hidden();
         graph_.output("hidden", x);
         const std::string pooler = prefix_ + "pooler.dense";
         const Tensor first = graph_.layer(prefix_ + "first", "pooling", {{"x", x}}, {{"kind", "first"}});
@@ -43,36 +40,14 @@ class Vit {
   private:
     Draft &draft_;
     const Config &config_;
-    ImageGraph images_;
-    GraphWriter &graph_;
     std::string prefix_;
-    bool distilled_; // another token learned from a teacher
-    double eps_;
+    VitLayers layers_;
+    const ImageGraph &images_;
+    GraphWriter &graph_;
     int64_t width_;
 
     [[nodiscard]] bool has(const std::string &module) const {
         return draft_.weights.entries().contains(module + ".weight");
-    }
-
-    Tensor embeddings() {
-        const std::string name = prefix_ + "embeddings.", positions = name + "position_embeddings";
-        draft_.unused.insert(name + "mask_token"); // for training
-        Tensor x = images_.embedded(name + "patch_embeddings.projection", width_, true);
-        if (distilled_) x = images_.with_token(name + "distillation_token", x, {1, 1, width_});
-        x = images_.with_token(name + "cls_token", x, {1, 1, width_});
-        return images_.with_positions(positions, x, distilled_ ? 2 : 1);
-    }
-
-    Tensor layer(const std::string &name, const Tensor &x) {
-        const Tensor attended = images_.attended(config_, name + ".attention.attention",
-                                                 graph_.layer_norm(name + ".layernorm_before", x, {.eps = eps_}));
-        const Tensor out = graph_.linear(name + ".attention.output.dense", attended, {.residual = x});
-        return graph_.feed_forward(name, graph_.layer_norm(name + ".layernorm_after", out, {.eps = eps_}),
-                                   {.hidden = config_.positive("intermediate_size"),
-                                    .activation = config_.activation("hidden_act"),
-                                    .up = "intermediate.dense",
-                                    .down = "output.dense",
-                                    .residual = out});
     }
 
     // Those of the class token; of a model with a teacher, the mean of two tokens' classes.

@@ -1,0 +1,50 @@
+"""The same as make.py for models that write what images say.
+
+    python3 -m venv venv && venv/bin/pip install torch transformers safetensors
+    venv/bin/python tests/architectures/make_image_texts.py trocr
+"""
+
+import torch
+import transformers as T
+
+from make_images import patches_of, random_pixels, vit_like
+from tiny import ids, save, vocabulary
+
+
+def image_to_text(name, model, height=12, width=20, side=4, dtype=torch.float16):
+    """Two images, and nine tokens of each text."""
+    pixels, target = random_pixels(height, width), ids(2, 9)
+    run = lambda m: m(pixel_values=pixels, decoder_input_ids=target)
+    save(name, model, {
+        "encode": ({"patches": patches_of(pixels, side)}, lambda m: {"hidden": run(m).encoder_last_hidden_state}),
+        "decode": ({"ids": target, "position": torch.zeros(2, dtype=torch.int32)}, lambda m: {"logits": run(m).logits})},
+         dtype)
+
+
+def trocr(encoder, **more):
+    """The widths of encoder and decoder differ, and so do the lengths of their heads."""
+    decoder = T.TrOCRConfig(**dict(
+        vocab_size=vocabulary, d_model=30, decoder_layers=2, decoder_attention_heads=5, decoder_ffn_dim=52,
+        max_position_embeddings=32, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2) | more)
+    config = T.VisionEncoderDecoderConfig(encoder=encoder.to_dict(), decoder=decoder.to_dict(), pad_token_id=1,
+                                          bos_token_id=0, eos_token_id=2, decoder_start_token_id=2)
+    model = T.VisionEncoderDecoderModel(config)
+    model.generation_config = T.GenerationConfig(pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2)
+    return model
+
+
+def trocrs():
+    image_to_text("trocr", trocr(T.ViTConfig(**vit_like(qkv_bias=False)), cross_attention_hidden_size=36))
+    image_to_text("trocr_projected", trocr(T.ViTConfig(**vit_like(hidden_act="gelu_new", image_size=15, patch_size=5)),
+                                           use_learned_position_embeddings=False, layernorm_embedding=False,
+                                           scale_embedding=True, tie_word_embeddings=False,
+                                           activation_function="relu"), 15, 15, 5, torch.bfloat16)
+    image_to_text("trocr_deit", trocr(T.DeiTConfig(**vit_like()), d_model=36, decoder_attention_heads=3, decoder_layers=1,
+                                      scale_embedding=True, activation_function="relu"))
+    image_to_text("trocr_sinusoids", trocr(T.DeiTConfig(**vit_like(num_hidden_layers=1)), pad_token_id=0,
+                                           use_learned_position_embeddings=False, cross_attention_hidden_size=36))
+
+
+if __name__ == "__main__":
+    torch.manual_seed(11)
+    trocrs()
