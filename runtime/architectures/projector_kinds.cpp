@@ -1,6 +1,7 @@
 #include "architectures/projector_kinds.hpp"
 
 #include "architectures/gemma4_projector.hpp"
+#include "architectures/joined.hpp"
 #include "architectures/weight_parts.hpp"
 #include "base/utf8.hpp"
 
@@ -188,17 +189,20 @@ constexpr std::array<TensorName, 10> qwen3_tensors{{
     {"mm.0", "visual.merger.linear_fc1"},
     {"mm.2", "visual.merger.linear_fc2"},
 }};
-constexpr SettingName qwen_squares{"spatial_merge_size", "vision_config/spatial_merge_size"};
-constexpr std::array<SettingName, 1> qwen2_settings{qwen_squares};
-constexpr std::array<SettingName, 3> qwen2_5_settings{{
+constexpr std::array<SettingName, 3> qwen2_settings{{
+    {"image_max_pixels", "preprocessor/max_pixels"},
+    {"image_min_pixels", "preprocessor/min_pixels"},
+    {"spatial_merge_size", "vision_config/spatial_merge_size"},
+}};
+constexpr std::array<SettingName, 2> windows_of_qwen2_5{{
     {"n_wa_pattern", "vision_config/fullatt_block_indexes"},
-    qwen_squares,
     {"window_size", "vision_config/window_size"},
 }};
-constexpr std::array<SettingName, 2> qwen3_settings{{
+constexpr auto qwen2_5_settings = joined(qwen2_settings, windows_of_qwen2_5);
+constexpr std::array<SettingName, 1> deepstack_of_qwen3{{
     {"is_deepstack_layers", "vision_config/deepstack_visual_indexes"},
-    qwen_squares,
 }};
+constexpr auto qwen3_settings = joined(qwen2_settings, deepstack_of_qwen3);
 
 // A file has the kernels of two frames, and a folder one of both. An image's frames are the same, so that one frame
 // with the sum of the kernels gives the same.
@@ -235,7 +239,7 @@ int64_t layers_of(const ProjectorFile &file) {
 
 // What the releases have in common.
 void complete_qwen(const ProjectorFile &file, ProjectorFolder &out) {
-    constexpr int64_t least = 8, most = 4096; // tokens of an image, as clip.cpp has them
+    constexpr int64_t least = 8, most = 4096; // tokens of an image, as clip.cpp has them where a file does not say it
     constexpr int64_t most_pixels = 4096;     // so that their number does not overflow
     const int64_t patch = file.positive("patch_size"), merge = file.positive("spatial_merge_size", 2),
                   square_side = patch * merge;
@@ -249,8 +253,8 @@ void complete_qwen(const ProjectorFile &file, ProjectorFolder &out) {
     out.preprocessor["patch_size"] = patch;
     out.preprocessor["merge_size"] = merge;
     out.preprocessor["temporal_patch_size"] = 1;
-    out.preprocessor["min_pixels"] = least * square_side * square_side;
-    out.preprocessor["max_pixels"] = most * square_side * square_side;
+    out.preprocessor["min_pixels"] = file.positive("image_min_pixels", least * square_side * square_side);
+    out.preprocessor["max_pixels"] = file.positive("image_max_pixels", most * square_side * square_side);
     join_frames(out.weights);
 }
 
