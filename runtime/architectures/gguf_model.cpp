@@ -24,9 +24,8 @@ namespace {
 using model::GgufType;
 using model::GgufValue;
 
-// Keys that are read below, or that say nothing of numbers; deepstack is of images, and llama.cpp reads
-// yarn_attn_factor and yarn_ext_factor of an architecture that is not read here. Models without experts may have 0 of
-// them.
+// Keys that are read elsewhere, or that say nothing of numbers; deepstack is of images. Models without experts may have
+// 0 of them.
 constexpr std::array<std::string_view, 24> others{"attention.causal",
                                                   "attention.recurrent_layers",
                                                   "attention.sliding_window_pattern",

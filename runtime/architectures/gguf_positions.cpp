@@ -4,6 +4,7 @@
 #include "base/utf8.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace lamina::architectures {
@@ -21,6 +22,15 @@ std::vector<float> values(const model::Weight &weight) {
     std::vector<float> out(weight.bytes().size() / sizeof(float));
     std::memcpy(out.data(), weight.bytes().data(), weight.bytes().size());
     return out;
+}
+
+// llama.cpp leaves this factor of YaRN out, and transformers does not. Converters also write 1 for settings that
+// transformers leaves out, too.
+void expect_usual_factor(const GgufValue *said, double usual) {
+    constexpr double rounding = 1e-3;
+    if (said == nullptr || said->number() == 1 || std::abs(said->number() - usual) < rounding) return;
+    said->fail("expected " + Json(usual).in_one_line() +
+               ", which llama.cpp takes in any case; take the model's Hugging Face folder");
 }
 
 } // namespace
@@ -102,6 +112,8 @@ void GgufPositions::add_axes(Json &config) const {
 // Without a type it is linear, and without a factor nothing is scaled. YaRN's factor on the rotated channels is the
 // one that transformers infers: 0.1 ln(factor) + 1.
 void GgufPositions::add_scaling(Json &config) const {
+    if (const GgufValue *extrapolated = find_("rope.scaling.yarn_ext_factor"); extrapolated != nullptr)
+        if (extrapolated->number() != 1) extrapolated->fail("expected 1, as YaRN has it");
     const GgufValue *type = find_("rope.scaling.type"), *factor = find_("rope.scaling.factor");
     if (factor == nullptr) factor = find_("rope.scale_linear"); // its older name
     const std::string name = type != nullptr ? std::string(type->string()) : "linear";
@@ -120,6 +132,8 @@ void GgufPositions::add_scaling(Json &config) const {
     const bool known = std::ranges::find(own, tenth, &SettingName::gguf) != own.end();
     if (const GgufValue *multiplier = known ? find_(tenth) : nullptr)
         scaling["mscale"] = scaling["mscale_all_dim"] = multiplier->number() * 10;
+    else if (name == "yarn" && times > 1)
+        expect_usual_factor(find_("rope.scaling.yarn_attn_factor"), 0.1 * std::log(times) + 1);
     if (const GgufValue *beta = find_("attention.temperature_scale")) scaling["llama_4_scaling_beta"] = beta->number();
     config["rope_scaling"] = scaling;
 }

@@ -50,13 +50,13 @@ void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fu
 }
 
 void split_if_fused(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused) {
-    if (!draft.gguf) return;
     const auto has = [&](const std::string &name) {
         return draft.weights.entries().contains(name) || draft.weights.others().contains(name);
     };
+    if (!draft.gguf || !has(module + ".weight") || has(fused.parts.front().first + ".weight")) return;
     for (const std::string kind : kinds) {
         const std::string name = module + kind;
-        if (!has(name) || has(fused.parts.front().first + kind)) continue;
+        if (!has(name)) continue; // biases may be apart beside it
         graph.require(name, kind == ".bias" ? Shape{rows_of(fused)} : Shape{rows_of(fused), fused.inputs});
         add_parts(draft, kind, draft.weights.at(name), fused);
         draft.unused.insert(name);

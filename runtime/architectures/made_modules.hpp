@@ -19,7 +19,7 @@ struct Fused {
 // it. Nothing is copied.
 void split(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused);
 
-// The same of a GGUF file that may have the parts as one, in their place: the weights, the biases, or both
+// The same of a GGUF file that may have the parts as one, in their place: the weights, and maybe the biases, too
 // (llama.cpp, convert_hf_to_gguf.py --fuse-qkv).
 void split_if_fused(Draft &draft, GraphWriter &graph, const std::string &module, const Fused &fused);
 

@@ -4,8 +4,11 @@
 
 #include "model/gguf.hpp"
 
+#include <lamina/image.hpp>
 #include <lamina/inspect.hpp>
 
+#include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -50,6 +53,27 @@ TEST_CASE("GGUF: matrices behind the pooling, and none for vectors of tokens") {
     CHECK_THAT(File("gguf_lfm2").with_key("lfm2.embedding_length_out", uint32_t{36}), contains("'dense_2.weight'"));
 }
 
+TEST_CASE("GGUF: a projector of Qwen may say how many pixels an image has") {
+    const std::filesystem::path pair = test::architectures / "models" / "gguf_qwen3_vl_sees";
+    const auto patches = [&](std::optional<std::pair<uint32_t, uint32_t>> pixels) {
+        std::string bytes = test::bytes_of(pair / "mmproj.gguf");
+        constexpr uint32_t u32 = 4;
+        const auto entry = [&](const char *key, uint32_t number) {
+            return test::entry_in_gguf(std::string("clip.vision.") + key, u32, test::number_in_gguf(number));
+        };
+        if (pixels)
+            test::add_entries(
+                bytes, entry("image_min_pixels", pixels->first) + entry("image_max_pixels", pixels->second), 2, 0);
+        const Written projector(bytes);
+        const Model model = runtime().load(pair / "model.gguf", {.adapters = {}, .mmproj = projector.file});
+        const GraphRun run = image_inputs(model, {read_image(test::architectures / "images" / "files" / "photo.png")});
+        return run.inputs.at("patches").shape().at(1);
+    };
+    const int64_t usual = patches(std::nullopt), few = patches(std::pair(1U, 400U));
+    CHECK(few < usual);
+    CHECK_THAT(message_of([&] { (void)patches(std::pair(500U, 400U)); }), contains("found 400 and 500"));
+}
+
 TEST_CASE("GGUF: words of Falcon-H1 that share the table lack a factor") {
     CHECK_THAT(File("gguf_falcon_h1_plain").without_tensor("output.weight"),
                contains("there is no tensor 'output.weight'") && contains("take the model's Hugging Face folder"));
@@ -63,6 +87,20 @@ TEST_CASE("GGUF: layers with a window turn like the others, unless there is a se
     CHECK(file.with_key("gpt-oss.rope.freq_base_swa", base).empty());
     CHECK_THAT(file.with_key("gpt-oss.rope.freq_base_swa", 2 * base), contains("'gpt-oss.rope.freq_base_swa'"));
     CHECK(File("gguf_gemma3_plain").with("gemma3.rope.freq_base_swa", 700.0F).empty());
+}
+
+TEST_CASE("GGUF: a factor of YaRN that llama.cpp leaves out and transformers does not is refused") {
+    const File file("gguf_gpt_oss_mxfp4"); // whose factor is 8
+    const std::string key = "gpt-oss.rope.scaling.yarn_attn_factor";
+    CHECK(file.with_key(key, 1.0F).empty());
+    CHECK(file.with_key(key, 1.207944F).empty());
+    CHECK_THAT(file.with_key(key, 1.5F), contains("'" + key + "'") && contains("expected 1.20794415"));
+}
+
+TEST_CASE("GGUF: YaRN extrapolates as usual") {
+    const File file("gguf_gpt_oss_mxfp4");
+    CHECK(file.with_key("gpt-oss.rope.scaling.yarn_ext_factor", 1.0F).empty());
+    CHECK_THAT(file.with_key("gpt-oss.rope.scaling.yarn_ext_factor", 0.5F), contains("expected 1"));
 }
 
 TEST_CASE("GGUF: which layers have a window may be a number for any architecture") {

@@ -17,7 +17,8 @@ import oracle
 
 EMBEDDING, HEADS, KV_HEADS, CHANNELS, HIDDEN, CONTEXT = 24, 4, 2, 8, 20, 32
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
-UNREAD = ("rope.scal", "rope_freqs", ".bias")  # in the names of what transformers does not read, but for Qwen2's biases
+# In the names of what transformers does not read, but for Qwen2's biases.
+UNREAD = ("rope.scal", "rope_freqs", "attn_qkv", ".bias")
 REQUIRED = ("general.architecture", "block_count", "context_length", "embedding_length", "feed_forward_length",
             "attention.head_count", "attention.layer_norm_rms_epsilon")
 
@@ -133,10 +134,28 @@ def changes_of(base):
         if not name.startswith("blk.1."):
             yield {"tensors": {name: [shape[0] + 1] + shape[1:]}}
             yield {"tensors": {name: shape[:-1] + [shape[-1] - 1]}}
+    yield from fused(base, channels)
     for name in ("blk.0.attn_q.bias", "blk.0.attn_output.bias", "blk.0.ffn_up.bias", "blk.0.attn_q_norm.weight",
                  "blk.2.attn_q.weight", "output.bias", "another.weight"):
         if name not in base.tensors:
             yield {"tensors": {name: [EMBEDDING]}}
+
+
+def fused(base, channels):
+    """Queries, keys and values as one tensor, with biases apart or not, also of a wrong size or beside the others."""
+    rows = (HEADS + 2 * KV_HEADS) * channels
+    weights, biases = ([f"blk.0.attn_{x}.{kind}" for x in "qkv"] for kind in ("weight", "bias"))
+    weight, bias = "blk.0.attn_qkv.weight", "blk.0.attn_qkv.bias"
+    none = lambda names: dict.fromkeys(names)
+    yield {"tensors": none(weights) | {weight: [rows, EMBEDDING]}}
+    yield {"tensors": none(weights) | {weight: [rows + 1, EMBEDDING]}}
+    yield {"tensors": none(weights[1:]) | {weight: [rows, EMBEDDING]}}
+    yield {"tensors": {weight: [rows, EMBEDDING]}}
+    if biases[0] in base.tensors:
+        yield {"tensors": none(weights + biases) | {weight: [rows, EMBEDDING], bias: [rows]}}
+        yield {"tensors": none(weights + biases) | {weight: [rows, EMBEDDING], bias: [rows - 1]}}
+        yield {"tensors": none(weights) | {weight: [rows, EMBEDDING], bias: [rows]}}
+        yield {"tensors": none(biases) | {bias: [rows]}}
 
 
 def scalings():
@@ -150,7 +169,9 @@ def scalings():
     yield yarn | factor | length
     yield yarn | factor | length | {"attn_factor": ["f32", 0.7]}
     yield yarn | factor | length | {"yarn_beta_fast": ["f32", 4.0], "yarn_beta_slow": ["f32", 0.5]}
-    yield yarn | factor | length | {"yarn_ext_factor": ["f32", 0.5]}
+    for name in ("yarn_ext_factor", "yarn_attn_factor"):  # which llama.cpp reads of Grok alone
+        yield yarn | factor | length | {name: ["f32", 0.5]}
+        yield yarn | factor | length | {name: ["f32", 1.0]}
     yield yarn | factor | length | {"yarn_log_multiplier": ["f32", 0.1]}
     yield yarn | {"factor": ["f32", 0.5]} | length
     yield yarn | length
@@ -207,9 +228,17 @@ def logits(metadata, tensors, ids):
     for i in range(s("block_count")):
         get = lambda name, *shape, **more: tensor(f"blk.{i}.{name}", *shape, **more)
         h = norm(x, get("attn_norm.weight", width))
-        q, k, v = (split(h, get(f"attn_{n}.weight", count * size, width), get(
-            f"attn_{n}.bias", count * size, required=False), count) for n, count, size in
-            (("q", heads, channels), ("k", kv_heads, channels), ("v", kv_heads, values)))
+        sizes = [heads * channels, kv_heads * channels, kv_heads * values]
+        weight, bias = get("attn_qkv.weight", sum(sizes), width, required=False), None
+        if weight is not None:
+            weights, bias = weight.split(sizes), get("attn_qkv.bias", sum(sizes), required=False)
+        else:
+            weights = [get(f"attn_{n}.weight", size, width) for n, size in zip("qkv", sizes)]
+        if bias is not None:
+            biases = bias.split(sizes)
+        else:
+            biases = [get(f"attn_{n}.bias", size, required=False) for n, size in zip("qkv", sizes)]
+        q, k, v = (split(h, *tensors, count) for *tensors, count in zip(weights, biases, (heads, kv_heads, kv_heads)))
         if s.architecture == "qwen3":
             q, k = norm(q, get("attn_q_norm.weight", channels)), norm(k, get("attn_k_norm.weight", channels))
         q, k = turn(q), turn(k).repeat_interleave(heads // kv_heads, 1)
@@ -246,9 +275,8 @@ def rotary(s, turned, divisors, length):
     factor = 1.0 if kind == "none" else factor
     frequency = base ** (-torch.arange(0, turned, 2, dtype=torch.float64) / turned)
     scaled, magnitude = frequency / factor, s("rope.scaling.attn_factor", 1.0)
-    for key in ("yarn_ext_factor", "yarn_log_multiplier"):
-        if f"{s.architecture}.rope.scaling.{key}" in s.metadata:
-            raise oracle.Refused(f"{key} is not written here")
+    if f"{s.architecture}.rope.scaling.yarn_log_multiplier" in s.metadata:
+        raise oracle.Refused("yarn_log_multiplier is not written here")
     if kind == "yarn":
         trained = s("rope.scaling.original_context_length", s("context_length"))
         pair = lambda turns: turned * math.log(trained / (turns * 2 * math.pi)) / (2 * math.log(base))
