@@ -50,7 +50,7 @@ template <int Count> Begin begin_of(int32_t sum, int offset) {
 }
 
 // False if a value is not finite.
-template <int Count> HWY_INLINE bool put_digits(const DigitsForm &form, const float *x, Digits<Count> &out) {
+template <int Count> HWY_INLINE bool put_digits(const RowsForm &form, const float *x, Digits<Count> &out) {
     Floats most = hn::Set(floats, least_magnitude);
     auto finite = hn::Eq(most, most);
     for (int64_t i = 0; i < 32; i += lanes) {
@@ -72,7 +72,7 @@ template <int Count> HWY_INLINE bool put_digits(const DigitsForm &form, const fl
 }
 
 template <int Count>
-HWY_ATTR bool put_rows(const DigitsForm &form, const float *x, int64_t rows, int64_t values, Digits<Count> *out) {
+HWY_ATTR bool put_rows(const RowsForm &form, const float *x, int64_t rows, int64_t values, Digits<Count> *out) {
     bool finite = true;
     for (int64_t first = 0; first < rows;) {
         const int64_t count = rows_together(rows - first, form.together);
@@ -85,11 +85,21 @@ HWY_ATTR bool put_rows(const DigitsForm &form, const float *x, int64_t rows, int
     return finite;
 }
 
+void put_floats(const RowsForm &form, const float *x, int64_t rows, int64_t values, float *out) {
+    for (int64_t first = 0; first < rows;) {
+        const int64_t count = rows_together(rows - first, form.together);
+        for (int64_t i = 0; i < values; ++i)
+            for (int64_t r = 0; r < count; ++r) *out++ = x[(first + r) * values + i];
+        first += count;
+    }
+}
+
 } // namespace
 
-HWY_ATTR bool all_to_digits(const DigitsForm &form, const float *x, int64_t rows, int64_t values, std::byte *out) {
-    if (form.count == 1) return put_rows(form, x, rows, values, reinterpret_cast<Digits<1> *>(out));
-    if (form.count == 2) return put_rows(form, x, rows, values, reinterpret_cast<Digits<2> *>(out));
+HWY_ATTR bool all_to_form(const RowsForm &form, const float *x, int64_t rows, int64_t values, std::byte *out) {
+    if (form.digits == 0) return put_floats(form, x, rows, values, reinterpret_cast<float *>(out)), true;
+    if (form.digits == 1) return put_rows(form, x, rows, values, reinterpret_cast<Digits<1> *>(out));
+    if (form.digits == 2) return put_rows(form, x, rows, values, reinterpret_cast<Digits<2> *>(out));
     return put_rows(form, x, rows, values, reinterpret_cast<Digits<3> *>(out));
 }
 
@@ -99,10 +109,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lamina::plugin::cpu_fallback {
 
-HWY_EXPORT(all_to_digits);
+HWY_EXPORT(all_to_form);
 
-bool to_digits(const DigitsForm &form, const float *x, int64_t rows, int64_t values, std::byte *out) {
-    return HWY_DYNAMIC_DISPATCH(all_to_digits)(form, x, rows, values, out);
+bool to_form(const RowsForm &form, const float *x, int64_t rows, int64_t values, std::byte *out) {
+    return HWY_DYNAMIC_DISPATCH(all_to_form)(form, x, rows, values, out);
 }
 
 } // namespace lamina::plugin::cpu_fallback

@@ -1,4 +1,4 @@
-// Rows of x as integers, which are multiplied with the integers of weights (strips.hpp).
+// Rows of x as they are multiplied with strips (strips.hpp): as integers, or as floats.
 #pragma once
 
 #include <algorithm>
@@ -25,15 +25,16 @@ template <int Count> struct alignas(16) Digits {
     Begin begin[2]; // of all 32, or of each half
 };
 
-struct DigitsForm {
-    int count;           // digits of a value
-    int together = 1;    // rows whose digits lie together, as they are multiplied: see rows_together()
-    int offset = 0;      // of the weights' integers, or sums_of_halves
-    bool halves = false; // whether 16 weights share a scale, not 32
+struct RowsForm {
+    int digits;          // of a value; 0: values stay floats
+    int together = 1;    // rows that lie together, as they are multiplied: see rows_together()
+    int offset = 0;      // of the weights' integers, or sums_of_halves; not for floats
+    bool halves = false; // whether 16 weights share a scale, not 32; not for floats
 
-    [[nodiscard]] constexpr int64_t bytes() const { return count * 32 + 32; } // of 32 values
+    // Of 32 values.
+    [[nodiscard]] constexpr int64_t bytes() const { return digits == 0 ? 32 * 4 : digits * 32 + 32; }
 };
-static_assert(DigitsForm{1}.bytes() == sizeof(Digits<1>) && DigitsForm{3}.bytes() == sizeof(Digits<3>));
+static_assert(RowsForm{1}.bytes() == sizeof(Digits<1>) && RowsForm{3}.bytes() == sizeof(Digits<3>));
 
 // Of so many rows that are left, how many of the first are together: `most`, or else a few, or else one.
 inline constexpr int some_together = 4;
@@ -42,10 +43,10 @@ constexpr int64_t rows_together(int64_t left, int64_t most) {
     return left >= most ? most : left >= some ? some : 1;
 }
 
-// Rows of x, which follow each other, as Digits; `values` is a multiple of 32. The digits of rows that are together
-// alternate: the first of each, then the second. So rows that are converted apart must be a multiple of
-// apart_from_others, but for the last ones. False if a value is not finite: then there are no such integers.
-bool to_digits(const DigitsForm &form, const float *x, int64_t rows, int64_t values, std::byte *out);
+// Rows of x, which follow each other, as Digits or floats; `values` is a multiple of 32. Those of rows that are
+// together alternate: the first of each, then the second. So rows that are converted apart must be a multiple of
+// apart_from_others, but for the last ones. False if a value is to become an integer, and is not finite.
+bool to_form(const RowsForm &form, const float *x, int64_t rows, int64_t values, std::byte *out);
 inline constexpr int64_t apart_from_others = 24;
 
 } // namespace lamina::plugin::cpu_fallback

@@ -163,8 +163,8 @@ void for_tiles(const WeightRows &weight, Callback<int64_t, int64_t> f) {
 
 FewRowsFor::FewRowsFor(const WeightRows &weight, const float *x, int64_t rows)
     : copy_(padded(weight.values) != weight.values ? rows : 0, padded(weight.values)), rows_{x, rows, weight.values},
-      form_(in_strips(weight.dtype) ? digits_form(weight.dtype, weight.x_digits) : DigitsForm{0}),
-      digits_(in_strips(weight.dtype) ? rows * (weight.values / 32) * form_.bytes() : 0) {
+      form_(in_strips(weight.dtype) ? rows_form(weight.dtype, fastest_digits(weight.x_digits, rows)) : RowsForm{0}),
+      formed_(in_strips(weight.dtype) ? rows * (weight.values / 32) * form_.bytes() : 0) {
     const int64_t values = weight.values;
     if (in_strips(weight.dtype)) {
         std::atomic<bool> finite = true;
@@ -173,8 +173,8 @@ FewRowsFor::FewRowsFor(const WeightRows &weight, const float *x, int64_t rows)
                   [&](int64_t begin, int64_t end) {
                       const int64_t at = begin * apart_from_others,
                                     count = std::min(end * apart_from_others, rows) - at;
-                      std::byte *const to = digits_.data() + at * (values / 32) * form_.bytes();
-                      if (!to_digits(form_, x + at * values, count, values, to)) finite = false;
+                      std::byte *const to = formed_.data() + at * (values / 32) * form_.bytes();
+                      if (!to_form(form_, x + at * values, count, values, to)) finite = false;
                   });
         there_ = finite;
     } else if (padded(values) != values) {
@@ -197,7 +197,7 @@ void FewRowsFor::product(const WeightRows &weight, const Tensor &bias, float *y,
     if (!in_strips(weight.dtype)) return add_products(part, rows_, y + first, weight.rows);
     const Strips strips(part);
     for (int64_t i = 0; i < strips.count(); ++i)
-        add_strip_products({weight.dtype, strips.at(i), weight.values, strips.rows_of(i), form_, digits_.data(),
+        add_strip_products({weight.dtype, strips.at(i), weight.values, strips.rows_of(i), form_, formed_.data(),
                             rows_.rows, has_dot_products()},
                            y + first + i * strip_rows, weight.rows);
 }

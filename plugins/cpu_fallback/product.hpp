@@ -43,8 +43,8 @@ class FewRowsFor {
   private:
     Matrix copy_;
     FewRows rows_;
-    DigitsForm form_;
-    Array<std::byte> digits_;
+    RowsForm form_;
+    Array<std::byte> formed_;
     bool there_ = true;
 };
 

@@ -10,7 +10,7 @@
 namespace lamina::plugin::cpu_fallback {
 
 struct StripKernels {
-    DigitsForm (*form)(uint32_t dtype, int digits);
+    RowsForm (*form)(uint32_t dtype, int digits);
     void (*add_products)(const StripProduct &product, float *y, int64_t step);
     void (*widen)(uint32_t dtype, const std::byte *strip, int64_t first, int64_t values, float *out, int64_t step);
 };

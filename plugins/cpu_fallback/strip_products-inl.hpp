@@ -1,4 +1,4 @@
-// Products of strips with rows of x as digits, and strips as floats. Included once for each instruction set, by way of
+// Products of strips with rows of x as digits. Included once for each instruction set, by way of
 // foreach_target.h.
 #if defined(LAMINA_STRIP_PRODUCTS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef LAMINA_STRIP_PRODUCTS_INL_HPP
@@ -7,15 +7,13 @@
 #define LAMINA_STRIP_PRODUCTS_INL_HPP
 #endif
 
+#include "strip_floats-inl.hpp"
 #include "strip_formats-inl.hpp"
 #include "strips.hpp"
 
 #include <lamina/plugin/call.hpp>
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -38,9 +36,6 @@ template <class Format, int Count> constexpr int together_with_avx512() {
 template <class Format, int Count> constexpr int together = lanes == 16 ? together_with_avx512<Format, Count>() : 2;
 // Vectors of rows of the weight that a single row of x is multiplied with.
 constexpr int row_vectors = strip_rows / lanes < 2 ? strip_rows / lanes : 2;
-
-// How far ahead of the multiplications memory is read. On their own, processors do not read ahead beyond a page.
-constexpr int64_t ahead = 4096;
 
 // ---- Products ----
 
@@ -222,10 +217,8 @@ template <class Format, template <int, int> class FewSums, int Count, int Vector
     template <int Part>
     HWY_INLINE void add_group(const std::byte *strip, int number, const Digits<Count> *x,
                               Floats (&products)[Vectors][Rows]) {
-        // Not all of the block at once: processors wait for no more than a few lines.
-        const std::byte *const next = strip + ahead + number * group_bytes;
-        for (int64_t line = 0; line < group_bytes; line += 64) hwy::Prefetch(next + line);
-        const auto group = groups_at(strip, number, std::make_index_sequence<Vectors>());
+        ask_for(strip + ahead + number * group_bytes, group_bytes);
+        const auto group = groups_at<Group>(strip, lane_, number, std::make_index_sequence<Vectors>());
         GroupSums<Count> sums[Vectors][Rows];
         if constexpr (Group::offset != 0 && !Few::begins)
             for (auto &of_vector : sums)
@@ -260,12 +253,6 @@ template <class Format, template <int, int> class FewSums, int Count, int Vector
                     total_[v][r] = hn::MulAdd(minimum, hn::Set(floats, x[r].sum), total_[v][r]);
             }
         }
-    }
-
-    template <size_t... V>
-    HWY_INLINE std::array<Group, Vectors> groups_at(const std::byte *strip, int number,
-                                                    std::index_sequence<V...> /*all*/) const {
-        return {Group(Place(strip, lane_ + static_cast<int64_t>(V) * lanes), number)...};
     }
 
     const int64_t lane_;
@@ -308,35 +295,6 @@ template <class F> HWY_INLINE void with_digits(int digits, F &&f) {
     f.template operator()<3>();
 }
 
-// ---- Widening ----
-
-template <class Format>
-HWY_ATTR void widen_strip(const std::byte *strip, int64_t first, int64_t values, float *out, int64_t step) {
-    using Group = Of<Format>;
-    strip += first / Group::block_values * Group::block_bytes;
-    for (const float *const end = out + values * step; out != end; strip += Group::block_bytes)
-        for (int number = 0; number < Group::block_values / Group::values; ++number, out += Group::values * step)
-            for (int64_t lane = 0; lane < strip_rows; lane += lanes) {
-                const Group group(Place(strip, lane), number);
-                const Floats scale = group.scale(), minimum = group.minimum();
-                const auto value = [&](Floats integer) HWY_ATTR {
-                    if constexpr (Group::offset == 0)
-                        return hn::MulAdd(integer, scale, minimum);
-                    else // exact even without an instruction for the former
-                        return hn::Mul(hn::Sub(integer, hn::Set(floats, Group::offset)), scale);
-                };
-                float *to = out + lane;
-                const auto widen_half = [&](auto half) HWY_ATTR {
-                    for (int i = 0; i < Group::values / 8; ++i) {
-                        const auto four = hn::BitCast(unsigned_words, group.template four<half>(i));
-                        for (int j = 0; j < 4; ++j, to += step)
-                            hn::StoreU(value(bits_of(four, 8 * j, 255)), floats, to);
-                    }
-                };
-                widen_half(std::integral_constant<int, 0>()), widen_half(std::integral_constant<int, 1>());
-            }
-}
-
 // ---- For any of some formats ----
 
 template <uint32_t DType, class Format> struct Entry {
@@ -352,8 +310,9 @@ template <class... Entries> struct AnyOf {
     }
 };
 
-template <class Formats> HWY_ATTR DigitsForm form_for(uint32_t dtype, int digits) {
-    DigitsForm out{digits};
+template <class Formats> HWY_ATTR RowsForm form_for(uint32_t dtype, int digits) {
+    if (digits == 0) return {0, floats_together};
+    RowsForm out{digits};
     Formats::with(dtype, [&]<class Format>() HWY_ATTR {
         using Group = Of<Format>;
         with_digits(digits, [&]<int Count>() HWY_ATTR { out.together = together<Format, Count>; });
@@ -365,7 +324,10 @@ template <class Formats> HWY_ATTR DigitsForm form_for(uint32_t dtype, int digits
 
 template <class Formats> HWY_ATTR void add_any_products(const StripProduct &product, float *y, int64_t step) {
     Formats::with(product.dtype, [&]<class Format>() HWY_ATTR {
-        with_digits(product.form.count, [&]<int Count>() HWY_ATTR {
+#if HWY_NATIVE_FMA // elsewhere, floats are not asked for
+        if (product.form.digits == 0) return add_float_products<Format>(product, y, step);
+#endif
+        with_digits(product.form.digits, [&]<int Count>() HWY_ATTR {
 #if HWY_TARGET == HWY_AVX3
             if (product.dot_products) return add_products<Format, WordSums, Count>(product, y, step);
 #endif

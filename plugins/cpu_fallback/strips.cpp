@@ -31,7 +31,13 @@ bool has_dot_products() {
 #endif
 }
 
-DigitsForm digits_form(uint32_t dtype, int digits) { return kernels_of(dtype).form(dtype, digits); }
+// Where there are no dot products, floats are multiplied faster than more than one digit, once there are enough rows to
+// make up for unpacking weights that far.
+int fastest_digits(int digits, int64_t rows) {
+    return multiplies_floats() && !has_dot_products() && digits > 1 && rows >= some_together ? 0 : digits;
+}
+
+RowsForm rows_form(uint32_t dtype, int digits) { return kernels_of(dtype).form(dtype, digits); }
 
 void add_strip_products(const StripProduct &product, float *y, int64_t step) {
     kernels_of(product.dtype).add_products(product, y, step);

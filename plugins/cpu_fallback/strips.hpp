@@ -25,8 +25,13 @@ void put_strips(uint32_t dtype, const std::byte *rows, int64_t count, int64_t va
 // Writes up to sixteen rows as one strip. Rows that are missing repeat the last one.
 void put_strip(uint32_t dtype, const std::byte *rows, int64_t count, int64_t values, std::byte *out);
 
-// How digits of x must lie to be multiplied with strips of a dtype.
-DigitsForm digits_form(uint32_t dtype, int digits);
+// How rows of x must lie to be multiplied with strips of a dtype, as integers of so many digits or as floats (0).
+RowsForm rows_form(uint32_t dtype, int digits);
+
+// Whether strips are multiplied with floats, unpacked on the way: where there are fused multiply-adds.
+bool multiplies_floats();
+// What so many rows of x are multiplied as fastest: integers of so many digits, or floats (0).
+int fastest_digits(int digits, int64_t rows);
 
 // Whether multiplying so many digits is faster than multiplying floats when there are many rows of x.
 bool digits_suit_many(uint32_t dtype, int digits);
@@ -36,8 +41,8 @@ struct StripProduct {
     uint32_t dtype;
     const std::byte *strip;
     int64_t values, count;
-    DigitsForm form;    // of the dtype
-    const std::byte *x; // as to_digits() has written it
+    RowsForm form;      // of the dtype
+    const std::byte *x; // as to_form() has written it
     int64_t rows;
     bool dot_products; // use them; only if has_dot_products()
 };

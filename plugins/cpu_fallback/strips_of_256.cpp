@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h> // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "strip_floats-inl.hpp"
 #include "strip_products-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,7 +22,7 @@ using Formats =
 
 } // namespace
 
-HWY_ATTR DigitsForm form_of_256(uint32_t dtype, int digits) { return form_for<Formats>(dtype, digits); }
+HWY_ATTR RowsForm form_of_256(uint32_t dtype, int digits) { return form_for<Formats>(dtype, digits); }
 HWY_ATTR void add_products_of_256(const StripProduct &product, float *y, int64_t step) {
     add_any_products<Formats>(product, y, step);
 }

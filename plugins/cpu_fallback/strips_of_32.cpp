@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h> // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "strip_floats-inl.hpp"
 #include "strip_products-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,7 +21,7 @@ using Formats = AnyOf<Entry<LAMINA_Q8_0, Q8_0>, Entry<LAMINA_Q4_0, Q4_0>, Entry<
 
 } // namespace
 
-HWY_ATTR DigitsForm form_of_32(uint32_t dtype, int digits) { return form_for<Formats>(dtype, digits); }
+HWY_ATTR RowsForm form_of_32(uint32_t dtype, int digits) { return form_for<Formats>(dtype, digits); }
 HWY_ATTR void add_products_of_32(const StripProduct &product, float *y, int64_t step) {
     add_any_products<Formats>(product, y, step);
 }
@@ -39,6 +40,8 @@ HWY_ATTR bool strips_suit_many([[maybe_unused]] uint32_t dtype, int digits) {
     return digits < 2;
 }
 
+HWY_ATTR bool has_fused_multiply_adds() { return HWY_NATIVE_FMA != 0; }
+
 } // namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -53,6 +56,9 @@ StripKernels strips_of_32() {
     return {HWY_DYNAMIC_DISPATCH(form_of_32), HWY_DYNAMIC_DISPATCH(add_products_of_32),
             HWY_DYNAMIC_DISPATCH(widen_strip_of_32)};
 }
+
+HWY_EXPORT(has_fused_multiply_adds);
+bool multiplies_floats() { return HWY_DYNAMIC_DISPATCH(has_fused_multiply_adds)(); }
 
 HWY_EXPORT(strips_suit_many);
 bool digits_suit_many(uint32_t dtype, int digits) { return HWY_DYNAMIC_DISPATCH(strips_suit_many)(dtype, digits); }

@@ -59,17 +59,18 @@ std::vector<double> rounded(const std::vector<float> &x, float integers) {
     return out;
 }
 
-// The product with `rows` rows of x in so many digits, compared with sums in double.
-void check_strips(int64_t set, int count, const Strips &weight, const std::vector<float> &floats, int64_t rows) {
-    INFO(count << " digits, " << rows << " rows");
-    const std::vector<double> x =
-        count == 3 ? std::vector<double>(floats.begin(), floats.end()) : rounded(floats, count == 2 ? 127 * 256 : 127);
-    const DigitsForm form = digits_form(weight.type.dtype, count);
-    const Array<std::byte> digits(rows * weight.values / 32 * form.bytes());
-    REQUIRE(to_digits(form, floats.data(), rows, weight.values, digits.data()));
+// The product with `rows` rows of x in so many digits, or as floats (0), compared with sums in double.
+void check_strips(int64_t set, int digits, const Strips &weight, const std::vector<float> &floats, int64_t rows) {
+    INFO(digits << " digits, " << rows << " rows");
+    const std::vector<double> x = digits == 1   ? rounded(floats, 127)
+                                  : digits == 2 ? rounded(floats, 127 * 256)
+                                                : std::vector<double>(floats.begin(), floats.end());
+    const RowsForm form = rows_form(weight.type.dtype, digits);
+    const Array<std::byte> formed(rows * weight.values / 32 * form.bytes());
+    REQUIRE(to_form(form, floats.data(), rows, weight.values, formed.data()));
     const int64_t apart = weight.rows + 1; // of y's rows; what lies between them stays as it is
     std::vector<float> y(static_cast<size_t>(rows * apart), 1);
-    add_strip_products({weight.type.dtype, weight.strip.data(), weight.values, weight.rows, form, digits.data(), rows,
+    add_strip_products({weight.type.dtype, weight.strip.data(), weight.values, weight.rows, form, formed.data(), rows,
                         has_dot_products(set)},
                        y.data(), apart);
     for (int64_t r = 0; r < rows; ++r) {
@@ -85,7 +86,8 @@ void check_strips(int64_t set, int count, const Strips &weight, const std::vecto
     }
 }
 void check_strips(int64_t set, const Strips &weight, const std::vector<float> &x, int64_t rows) {
-    for (const int count : {1, 2, 3}) check_strips(set, count, weight, x, rows);
+    for (const int digits : {0, 1, 2, 3})
+        if (digits > 0 || multiplies_floats()) check_strips(set, digits, weight, x, rows);
 }
 
 } // namespace
@@ -158,11 +160,11 @@ TEST_CASE("cpu_fallback: infinities and NaN are no digits") {
         for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
             for (const int count : {1, 2, 3}) {
                 std::vector<float> x = numbers(128);
-                const DigitsForm form{count};
+                const RowsForm form{count};
                 const Array<std::byte> digits(4 * form.bytes());
-                CHECK(to_digits(form, x.data(), 2, 64, digits.data()));
+                CHECK(to_form(form, x.data(), 2, 64, digits.data()));
                 x[77] = value;
-                CHECK(!to_digits(form, x.data(), 2, 64, digits.data()));
+                CHECK(!to_form(form, x.data(), 2, 64, digits.data()));
             }
         }
     });
