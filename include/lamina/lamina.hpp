@@ -279,9 +279,8 @@ class Session {
     // A session of the same model with adapters, which uses the weights of this one. Beside a matrix of a product, an
     // adapter takes no more memory than its own file; anything else that it changes, such as a table of embeddings, is
     // there a second time. What it adds is in memory as long as the session. Texts of one are never found in the caches
-    // of another. All of them take turns, and have the draft that this one has now. Throws Error(input) for an adapter
-    // that does not fit, and for a model that has adapters in its weights, and Error(usage) for a session on several
-    // devices.
+    // of another. All of them take turns, are on the same devices, and have the draft that this one has now. Throws
+    // Error(input) for an adapter that does not fit, and for a model that has adapters in its weights.
     [[nodiscard]] Session with_adapters(const std::vector<Adapter> &adapters) const;
 
     [[nodiscard]] const Device &device() const;

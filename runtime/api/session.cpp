@@ -23,9 +23,6 @@ void Session::use_draft(const Session &draft) {
 }
 
 Session Session::with_adapters(const std::vector<Adapter> &adapters) const {
-    if (state_->places.size() != 1)
-        throw Error(ErrorCode::usage,
-                    "adapters beside a model: expected a session on one device, found one on " + state_->device.id);
     static std::atomic<uint64_t> last = 0;
     const std::shared_ptr<detail::SessionState> &base = state_->beside ? state_->beside : state_;
     const auto changed =

@@ -61,15 +61,16 @@ SessionState::~SessionState() {
 
 void SessionState::connect() {
     if (beside) beside->connect();
-    for (Place &place : places)
-        if (place.backend == nullptr) connect(place);
+    for (size_t i = 0; i < places.size(); ++i)
+        if (places[i].backend == nullptr) connect(i);
     if (places.size() > 1 && split == nullptr) divide();
 }
 
-void SessionState::connect(Place &place) {
+void SessionState::connect(size_t number) {
+    Place &place = places[number];
     try {
-        if (beside) { // it has one place
-            const Place &shared = beside->places.front();
+        if (beside) {
+            const Place &shared = beside->places[number];
             shared.backend->add(added);
             place.opened = shared.opened;
             place.admission = shared.admission;
@@ -88,6 +89,7 @@ void SessionState::connect(Place &place) {
 // Which layers are on which device stays the same when a device is reopened.
 void SessionState::divide() {
     split::Layers layers = split::layers_of(*model, *runtime->plugins, options.cache);
+    if (beside) division_ = beside->division_;
     if (!division_ && !options.split.empty()) division_ = split::divide(layers, options.split, places.size());
     if (!division_) {
         std::vector<std::optional<uint64_t>> rooms;
@@ -101,7 +103,7 @@ void SessionState::divide() {
     runtime->notify_once(text_of(layers, *division_, places), key_of(*model, *division_));
     std::vector<plan::Backend *> backends;
     for (const Place &place : places) backends.push_back(place.backend.get());
-    split = std::make_unique<split::SplitBackend>(std::move(backends), std::move(layers), *division_);
+    split = std::make_unique<split::SplitBackend>(std::move(backends), std::move(layers), *division_, flows);
 }
 
 void SessionState::find_lost() {
@@ -116,13 +118,16 @@ void SessionState::let_go() {
     decoding = nullptr;
     roomy = 0;
     split.reset();
-    for (Place &place : places) {
+    bool of_others = false;
+    for (size_t i = 0; i < places.size(); ++i) {
+        Place &place = places[i];
         if (known && !std::exchange(place.lost, false)) continue;
-        if (beside && beside->places.front().backend == place.backend) beside->let_go();
+        if (beside && beside->places[i].backend == place.backend) beside->places[i].lost = of_others = true;
         place.backend.reset();
         place.admission.reset();
         runtime->forget(place.device, std::exchange(place.opened, nullptr));
     }
+    if (of_others) beside->let_go();
 }
 
 void SessionState::recover(const Error &lost) {

@@ -121,11 +121,13 @@ struct SessionState {
     ProgramCache programs;
     Exclusive own_turn;
     Exclusive &turn = beside ? beside->turn : own_turn; // held by whoever uses the session
-    CachedTexts cached;                                 // while nothing is being decoded
-    SeenImages images;                                  // of prompts
-    std::shared_ptr<SessionState> draft;                // guesses what texts go on with; or null
-    const void *decoding = nullptr;                     // whoever decodes with the caches now
-    uint64_t roomy = 0;                                 // tokens of caches, in all rows, that are known to fit
+    // What such sessions leave on their way on several devices.
+    const std::shared_ptr<split::FlowTurns> flows = beside ? beside->flows : std::make_shared<split::FlowTurns>();
+    CachedTexts cached;                  // while nothing is being decoded
+    SeenImages images;                   // of prompts
+    std::shared_ptr<SessionState> draft; // guesses what texts go on with; or null
+    const void *decoding = nullptr;      // whoever decodes with the caches now
+    uint64_t roomy = 0;                  // tokens of caches, in all rows, that are known to fit
 
     // The program of a graph for these shapes: planned, compiled and recorded once. Throws Error.
     [[nodiscard]] std::shared_ptr<plan::Program> program(const std::string &graph, plan::GraphShapes shapes);
@@ -168,7 +170,7 @@ struct SessionState {
     }
 
   private:
-    void connect(Place &place);
+    void connect(size_t place);
     void divide();
     void find_lost(); // among the devices of `split`
     // Releases everything on the devices that were lost, or on all, if it is not known which; program() connects again.

@@ -6,9 +6,11 @@
 
 namespace lamina::split {
 
-SplitBackend::SplitBackend(std::vector<plan::Backend *> devices, Layers layers, Division division)
+SplitBackend::SplitBackend(std::vector<plan::Backend *> devices, Layers layers, Division division,
+                           std::shared_ptr<FlowTurns> turns)
     : devices_(std::move(devices)), layers_(std::move(layers)), division_(std::move(division)),
-      flow_(std::make_shared<Flow>(devices_.size())), lost_(std::make_shared<std::optional<size_t>>()) {}
+      flow_(std::make_shared<Flow>(devices_.size(), std::move(turns))),
+      lost_(std::make_shared<std::optional<size_t>>()) {}
 
 std::vector<size_t> SplitBackend::devices_of(const plan::GraphPlan &plan) const {
     return split::devices_of(plan, layers_, division_);

@@ -16,7 +16,9 @@ namespace lamina::split {
 // blocks are on their way at the same time. Whatever else uses the backend waits for them, and throws their errors.
 class SplitBackend final : public plan::Backend {
   public:
-    SplitBackend(std::vector<plan::Backend *> devices, Layers layers, Division division);
+    // Backends with the same `turns` may be on the same devices.
+    SplitBackend(std::vector<plan::Backend *> devices, Layers layers, Division division,
+                 std::shared_ptr<FlowTurns> turns);
 
     [[nodiscard]] std::unique_ptr<plan::Program> compile(plan::GraphPlan plan,
                                                          const plan::ProgramOptions &options) override;

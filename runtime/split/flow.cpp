@@ -4,11 +4,24 @@
 
 namespace lamina::split {
 
-Flow::Flow(size_t devices) : lanes_(devices) {}
+Flow::Flow(size_t devices, std::shared_ptr<FlowTurns> turns) : turns_(std::move(turns)), lanes_(devices) {}
 
-Flow::~Flow() { settle(); }
+Flow::~Flow() {
+    settle();
+    const std::lock_guard lock(turns_->mutex);
+    if (turns_->last == this) turns_->last = nullptr;
+}
+
+void Flow::take_turn() {
+    const std::lock_guard lock(turns_->mutex);
+    Flow *const other = std::exchange(turns_->last, this);
+    if (other == nullptr || other == this) return;
+    std::unique_lock others(other->mutex_);
+    other->ended_.wait(others, [&] { return other->running_ == 0; });
+}
 
 void Flow::begin(size_t device, Work work, size_t most) {
+    take_turn();
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [&] { return running_ < most || error_ != nullptr; });
     if (error_ != nullptr) ended_.wait(lock, [&] { return running_ == 0; });
@@ -30,6 +43,7 @@ void Flow::end(Work report) {
 }
 
 void Flow::wait() {
+    take_turn();
     std::vector<Work> reports;
     {
         std::unique_lock lock(mutex_);

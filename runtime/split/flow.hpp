@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -13,13 +14,21 @@
 
 namespace lamina::split {
 
+// The flows that use the same devices, in turns. What one of them still has on its way ends before another begins or
+// waits, and its errors stay its own.
+class Flow;
+struct FlowTurns {
+    std::mutex mutex;
+    Flow *last = nullptr; // that used the devices
+};
+
 // Runs that go from device to device. A device does its work in the order in which it comes. After an error no further
 // work is done until the error has been thrown.
 class Flow {
   public:
     using Work = std::function<void()>;
 
-    explicit Flow(size_t devices);
+    explicit Flow(size_t devices, std::shared_ptr<FlowTurns> turns = std::make_shared<FlowTurns>());
     ~Flow(); // does no further work
     Flow(const Flow &) = delete;
     Flow &operator=(const Flow &) = delete;
@@ -47,7 +56,9 @@ class Flow {
     void work(const std::stop_token &stop, Lane &lane);
     void fail(std::exception_ptr error);
     void rethrow();
+    void take_turn();
 
+    const std::shared_ptr<FlowTurns> turns_;
     std::mutex mutex_; // guards all below
     std::condition_variable ended_;
     size_t running_ = 0; // runs on their way

@@ -114,6 +114,40 @@ TEST_CASE("split: so does a model that transcribes") {
     });
 }
 
+TEST_CASE("split: adapters beside a model are where its layers are, and take turns with it") {
+    const WithTokenizer llama("llama", {{"max_position_embeddings", 1024}});
+    const std::vector<Adapter> adapters{{test::architectures / "adapters" / "llama"}};
+    const Runtime &runtime = runtime_of_all();
+    const auto ids = [](Session &session) {
+        std::string text;
+        for (int i = 0; i < 600; ++i) text += "w" + std::to_string(3 + i * i % 50) + " "; // several blocks
+        return tokens_of(session, {text, "w3 w4"}, 12);
+    };
+    Session plain = runtime.session(runtime.load(llama.path()), runtime.device("cpu")),
+            merged = runtime.session(runtime.load(llama.path(), {.adapters = adapters}), runtime.device("cpu"));
+    const auto without = ids(plain), with = ids(merged);
+    REQUIRE(with != without);
+    const size_t layers = [&] {
+        size_t sum = 0;
+        for (const Session::Part &part :
+             runtime.session(runtime.load(llama.path()), runtime.device(lists_of_devices().front())).parts())
+            sum += part.layers;
+        return sum;
+    }();
+    for (const std::string &list : lists_of_devices()) {
+        INFO(list);
+        const Device device = runtime.device(list);
+        Session base = runtime.session(runtime.load(llama.path()), device, {.split = halves(device, layers)});
+        Session beside = base.with_adapters(adapters);
+        CHECK(ids(beside) == with);
+        CHECK(ids(base) == without);
+        CHECK(ids(beside) == with);
+        const auto parts = beside.parts();
+        REQUIRE(parts.size() == device.parts.size());
+        CHECK(parts.front().layers == base.parts().front().layers);
+    }
+}
+
 TEST_CASE("split: by itself, each device takes what it has room for") {
     const Runtime &runtime = runtime_of_all();
     const Model model = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");

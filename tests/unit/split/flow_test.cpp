@@ -94,6 +94,27 @@ TEST_CASE("flow: the error of a run is thrown where the next one begins") {
     flow.wait();
 }
 
+TEST_CASE("flow: those on the same devices take turns, and keep their errors") {
+    const auto turns = std::make_shared<lamina::split::FlowTurns>();
+    Flow first(1, turns), second(1, turns);
+    std::latch go_on(1);
+    std::atomic<bool> ended = false, waited = false;
+    first.begin(
+        0, [&] { go_on.wait(), ended = true, throw std::runtime_error("lost"); }, any_number);
+    std::jthread other([&] {
+        second.begin(
+            0, [&] { waited = ended.load(), second.end({}); }, any_number);
+        second.wait();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // in which it would begin if it did not wait
+    go_on.count_down();
+    other.join();
+    CHECK(waited);
+    CHECK_THROWS_AS(first.wait(), std::runtime_error);
+    { const Flow third(1, turns); }
+    second.wait();
+}
+
 TEST_CASE("flow: reports are made by whoever waits, in the order of the runs") {
     Flow flow(1);
     std::string told;
