@@ -45,6 +45,10 @@ std::optional<std::string> from_base64(std::string_view text) {
 
 GivenImage image_of(const JsonView &part) {
     const JsonView given = part.at("image_url"), url = given.is_string() ? given : given.at("url");
+    return image_of_url(url);
+}
+
+GivenImage image_of_url(const JsonView &url) {
     const std::string_view text = url.string(), mark = ";base64,", head = text.substr(0, 64);
     if (!text.starts_with("data:"))
         url.fail("expected an image as data:image/png;base64,..., because the server fetches nothing; found " +
@@ -55,6 +59,14 @@ GivenImage image_of(const JsonView &part) {
     if (!bytes) url.fail("what follows ';base64,' is not base64");
     return {std::move(*bytes), in_request(url)};
 }
+
+GivenImage image_of_base64(const JsonView &data) {
+    auto bytes = from_base64(data.string());
+    if (!bytes) data.fail("expected a file in base64, found something else");
+    return {std::move(*bytes), in_request(data)};
+}
+
+Json part_of_image() { return {{"type", "image_url"}, {"image_url", "data:image/png;base64,"}}; }
 
 std::vector<Image> read_images(const std::vector<GivenImage> &images) {
     if (images.size() > most_images)

@@ -1,6 +1,7 @@
 // Images in requests.
 #pragma once
 
+#include "base/json.hpp"
 #include "base/json_reader.hpp"
 
 #include <lamina/image.hpp>
@@ -17,9 +18,13 @@ struct GivenImage {
 };
 
 // Of a part {"type": "image_url", "image_url": {"url": "data:image/png;base64,..."}}; "image_url" may also be the text
-// itself. Throws Error(input), with the place, for any other address, because the server fetches nothing, and for what
-// is not base64.
+// itself. All of these throw Error(input), with the place, for any other address, because the server fetches nothing,
+// and for what is not base64.
 [[nodiscard]] GivenImage image_of(const JsonView &part);
+[[nodiscard]] GivenImage image_of_url(const JsonView &url);
+[[nodiscard]] GivenImage image_of_base64(const JsonView &data);
+// A part of a message that stands for an image which was read already.
+[[nodiscard]] Json part_of_image();
 
 // Throws Error(input), with the place, for files that are no images in PNG, JPEG or WebP, and if there are more pixels
 // than a request may have.

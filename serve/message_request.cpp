@@ -1,6 +1,7 @@
 #include "message_request.hpp"
 
 #include "fields.hpp"
+#include "images.hpp"
 
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
@@ -27,12 +28,24 @@ std::string text_of(const JsonView &content) {
     return out;
 }
 
+GivenImage image_of_block(const JsonView &block) {
+    const JsonView source = block.at("source"), type = source.at("type");
+    if (type.string() != "base64")
+        type.fail("expected \"base64\", because the server fetches nothing; found " + type.description());
+    return image_of_base64(source.at("data"));
+}
+
 // A chat has results of tools as messages of their own, before what the user says to them.
-void add_of_user(const JsonView &message, Json &out) {
+void add_of_user(const JsonView &message, Json &out, std::vector<GivenImage> &images) {
     const JsonView content = message.at("content");
     if (content.is_string()) return out.push_back({{"role", "user"}, {"content", std::string(content.string())}});
-    std::string text;
+    Json parts = Json::array();
+    std::string text; // of the blocks since the last image
     bool says = false;
+    const auto end_text = [&] {
+        if (says) parts.push_back({{"type", "text"}, {"text", std::exchange(text, "")}});
+        says = false;
+    };
     for (const JsonView block : content.items()) {
         const std::string_view type = block.at("type").string();
         if (type == "tool_result") {
@@ -42,12 +55,17 @@ void add_of_user(const JsonView &message, Json &out) {
         } else if (type == "text") {
             text += (says ? "\n" : "") + std::string(block.at("text").string());
             says = true;
+        } else if (type == "image") {
+            end_text();
+            images.push_back(image_of_block(block));
+            parts.push_back(part_of_image());
         } else {
-            block.at("type").fail("only blocks of type \"text\" and \"tool_result\" are supported, found " +
+            block.at("type").fail("only blocks of type \"text\", \"image\" and \"tool_result\" are supported, found " +
                                   block.at("type").description());
         }
     }
-    if (says) out.push_back({{"role", "user"}, {"content", std::move(text)}});
+    end_text();
+    if (!parts.empty()) out.push_back({{"role", "user"}, {"content", std::move(parts)}});
 }
 
 void add_of_assistant(const JsonView &message, Json &out) {
@@ -77,7 +95,7 @@ void add_of_assistant(const JsonView &message, Json &out) {
     out.push_back(std::move(one));
 }
 
-Json messages_of(const JsonView &request) {
+Json messages_of(const JsonView &request, std::vector<GivenImage> &images) {
     Json out = Json::array();
     if (request.has("system")) out.push_back({{"role", "system"}, {"content", text_of(request.at("system"))}});
     bool user = false; // has said the last
@@ -87,7 +105,7 @@ Json messages_of(const JsonView &request) {
         user = role.string() == "user";
         if (!user && role.string() != "assistant")
             role.fail("expected \"user\" or \"assistant\", found " + role.description());
-        user ? add_of_user(message, out) : add_of_assistant(message, out);
+        user ? add_of_user(message, out, images) : add_of_assistant(message, out);
     }
     if (!user) request.at("messages").fail("expected the last message to be the user's: answers are not continued");
     return out;
@@ -138,7 +156,8 @@ AnswerRequest request_of(std::string_view body, bool counts) {
     for (const std::string &key : shared)
         if (request.has(key)) chat[key] = copied(request.at(key));
     if (request.has("stop_sequences")) chat["stop"] = copied(request.at("stop_sequences"));
-    chat["messages"] = messages_of(request);
+    std::vector<GivenImage> images;
+    chat["messages"] = messages_of(request, images);
     if (request.has("tools")) chat["tools"] = tools_of_chat(request.at("tools"));
     if (request.has("tool_choice")) {
         const JsonView choice = request.at("tool_choice");
@@ -147,7 +166,9 @@ AnswerRequest request_of(std::string_view body, bool counts) {
             chat["parallel_tool_calls"] = !choice.at("disable_parallel_tool_use").boolean();
     }
     if (request.has("thinking")) chat["chat_template_kwargs"] = variables_of(request.at("thinking"));
-    return chat_request(chat.in_one_line());
+    AnswerRequest out = chat_request(chat.in_one_line());
+    out.images = std::move(images);
+    return out;
 }
 
 } // namespace

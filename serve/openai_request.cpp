@@ -168,6 +168,12 @@ void expect_effort(const JsonView &effort) {
         effort.fail("expected one of " + joined(known) + ", found " + effort.description());
 }
 
+void expect_texts_alone(const AnswerRequest &request) {
+    if (!request.images.empty())
+        throw Error(ErrorCode::input,
+                    "request: /messages: tokens of images are not counted here; expected texts alone");
+}
+
 AnswerRequest completion_request(std::string_view body) {
     const JsonText json(body, "request");
     const JsonView request = json.root();

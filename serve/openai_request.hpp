@@ -54,6 +54,8 @@ struct AnswerRequest {
 };
 [[nodiscard]] AnswerRequest completion_request(std::string_view body);
 [[nodiscard]] AnswerRequest chat_request(std::string_view body);
+// Where tokens are counted: those of images are known once they have been computed.
+void expect_texts_alone(const AnswerRequest &request);
 // "messages", "tools", "reasoning_effort" and "chat_template_kwargs".
 void read_conversation(const JsonView &request, AnswerRequest &out);
 // How much a model is to think.

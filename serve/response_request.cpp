@@ -1,6 +1,7 @@
 #include "response_request.hpp"
 
 #include "fields.hpp"
+#include "images.hpp"
 
 #include "base/json_reader.hpp"
 
@@ -27,13 +28,35 @@ std::string parts_of(const JsonView &content) {
     return out;
 }
 
+// The same of a user, who may show images.
+Json parts_of_user(const JsonView &content, std::vector<GivenImage> &images) {
+    if (content.is_string()) return std::string(content.string());
+    Json out = Json::array();
+    for (const JsonView part : content.items()) {
+        const std::string_view type = part.at("type").string();
+        if (type == "input_image") {
+            images.push_back(image_of_url(part.at("image_url")));
+            out.push_back(part_of_image());
+        } else if (type == "input_text" || type == "output_text" || type == "text") {
+            out.push_back({{"type", "text"}, {"text", std::string(part.at("text").string())}});
+        } else {
+            part.at("type").fail("only parts of type \"input_text\" and \"input_image\" are supported, found " +
+                                 part.at("type").description());
+        }
+    }
+    return out;
+}
+
 // Items that a model has put out one after the other are one message of a chat: a thought, a text, calls.
 class Conversation {
   public:
+    explicit Conversation(std::vector<GivenImage> &images) : images_(images) {}
+
     void add(const JsonView &item) {
         const std::string type = item.has("type") ? std::string(item.at("type").string()) : "message";
         if (type == "message") {
             const std::string role(item.at("role").string());
+            if (role == "user") return say(role, parts_of_user(item.at("content"), images_));
             const std::string text = parts_of(item.at("content"));
             if (role != "assistant") return say(role, text);
             Json &content = answer("content")["content"];
@@ -60,9 +83,9 @@ class Conversation {
                                  item.at("type").description());
         }
     }
-    void say(const std::string &role, const std::string &text) {
+    void say(const std::string &role, Json content) {
         end_answer();
-        out_.push_back({{"role", role}, {"content", text}});
+        out_.push_back({{"role", role}, {"content", std::move(content)}});
     }
     [[nodiscard]] Json messages() {
         end_answer();
@@ -83,10 +106,11 @@ class Conversation {
     }
 
     Json out_ = Json::array(), answer_ = nullptr;
+    std::vector<GivenImage> &images_; // of all messages
 };
 
-Json messages_of_items(const JsonView &request) {
-    Conversation out;
+Json messages_of_items(const JsonView &request, std::vector<GivenImage> &images) {
+    Conversation out(images);
     if (request.has("instructions")) out.say("system", std::string(request.at("instructions").string()));
     const JsonView input = request.at("input");
     if (!input.is_string() && (!input.is_list() || input.items().size() == 0))
@@ -140,7 +164,8 @@ ResponseRequest response_request(std::string_view body) {
     for (const char *key : {"parallel_tool_calls", "truncation"})
         if (request.has(key)) chat[key] = copied(request.at(key));
     if (request.has("max_output_tokens")) chat["max_tokens"] = request.at("max_output_tokens").integer(1, INT32_MAX);
-    chat["messages"] = messages_of_items(request);
+    std::vector<GivenImage> images;
+    chat["messages"] = messages_of_items(request, images);
     if (request.has("tools")) chat["tools"] = functions_of(request.at("tools"));
     if (request.has("tool_choice")) {
         const JsonView choice = request.at("tool_choice");
@@ -156,6 +181,7 @@ ResponseRequest response_request(std::string_view body) {
     if (request.has("text")) add_format(request.at("text"), chat);
 
     ResponseRequest out{chat_request(chat.in_one_line()), Json::object()};
+    out.answer.images = std::move(images);
     const auto repeat = [&](const char *key, Json otherwise) {
         out.repeated[key] = request.has(key) ? copied(request.at(key)) : std::move(otherwise);
     };

@@ -64,9 +64,7 @@ Response Api::apply_template(const Call &call) {
 Response Api::tokenize_text(const Call &call) {
     const TokenizeRequest request = parsed(call.request, tokenize_request);
     const Engine &engine = engine_called_or_only(call, request.of.model);
-    if (!request.of.images.empty())
-        throw Refusal(400, "request: /messages: tokens of images are not counted here; expected texts alone",
-                      "messages");
+    expect_texts_alone(request.of);
     const std::string text = request.field != "messages" ? request.of.prompts.front() : with_texts(call.request, [&] {
         return chat_prompt(engine.model(), request.of.messages, variables_of(engine, request.of));
     });

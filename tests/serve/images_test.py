@@ -84,6 +84,62 @@ class Images(unittest.TestCase):
             self.assertEqual([each.strip() for each in tokens], wanted)
             self.assertEqual(body["usage"]["prompt_tokens"], len(conversation["ids"]))
 
+    def test_answers_are_the_same_in_other_apis(self):
+        def anthropic(message):
+            blocks = message["content"]
+            if isinstance(blocks, str):
+                return message
+            return {"role": message["role"], "content": [
+                each if each["type"] == "text" else
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png",
+                                             "data": each["image_url"]["url"].split(",")[1]}} for each in blocks]}
+
+        def item(message):
+            parts = message["content"]
+            if isinstance(parts, str):
+                return message
+            return {"role": message["role"], "content": [
+                {"type": "input_text", "text": each["text"]} if each["type"] == "text" else
+                {"type": "input_image", "detail": "auto", "image_url": each["image_url"]["url"]} for each in parts]}
+
+        for conversation in expected:
+            messages = messages_of(conversation)
+            wanted = self.ask(messages, ignore_eos=False)[2]["choices"][0]["message"]["content"]
+            system = [each["content"] for each in messages if each["role"] == "system"]
+            others = [each for each in messages if each["role"] != "system"]
+            status, _, body = self.server.post("/v1/messages", {
+                "model": "llava", "messages": [anthropic(each) for each in others], "max_tokens": 6,
+                "temperature": 0, **({"system": system[0]} if system else {})})
+            self.assertEqual(status, 200, body)
+            self.assertEqual("".join(each["text"] for each in body["content"]), wanted)
+            self.assertEqual(body["usage"]["input_tokens"] + body["usage"].get("cache_read_input_tokens", 0),
+                             len(conversation["ids"]))
+            status, _, body = self.server.post("/v1/responses", {
+                "model": "llava", "input": [item(each) for each in messages], "max_output_tokens": 6,
+                "temperature": 0})
+            self.assertEqual(status, 200, body)
+            self.assertEqual("".join(part["text"] for each in body["output"] for part in each["content"]), wanted)
+
+    def test_what_is_no_image_is_refused_in_other_apis(self):
+        def refused(path, request, words):
+            status, _, body = self.server.post(path, {"model": "llava", **request})
+            self.assertEqual(status, 400, body)
+            for word in words:
+                self.assertIn(word, body["error"]["message"])
+
+        block = lambda **source: {"messages": [{"role": "user", "content": [{"type": "image", "source": source}]}],
+                                  "system": "w3", "max_tokens": 6}
+        place = "/messages/0/content/0/source/"
+        refused("/v1/messages", block(type="url", url="https://example.com/cat.jpg"), [place + "type", "fetches nothing"])
+        refused("/v1/messages", block(type="base64", data="a*c="), [place + "data", "base64"])
+        refused("/v1/messages", block(type="base64", data="YWJj"), [place + "data", "expected an image in PNG"])
+        shown = lambda **part: {"input": [{"role": "user", "content": [{"type": "input_image", **part}]}],
+                                "instructions": "w3"}
+        place = "/input/0/content/0/image_url"
+        refused("/v1/responses", shown(image_url="https://example.com/cat.jpg"), [place, "fetches nothing"])
+        refused("/v1/responses", shown(image_url="data:image/png;base64,YWJj"), [place, "expected an image in PNG"])
+        refused("/v1/responses", shown(file_id="1"), ["image_url"])
+
     def test_prompts_share_what_is_before_an_image_and_the_image_if_it_is_the_same(self):
         reused = lambda file: self.ask([{"role": "user", "content": [
             {"type": "text", "text": "w31"}, part(file), {"type": "text", "text": "w32 w33"}]}])[2]["usage"][
@@ -188,6 +244,11 @@ class Images(unittest.TestCase):
 
     def test_tokens_of_images_are_not_counted(self):
         status, _, body = self.server.post("/tokenize", {"model": "llava", "messages": messages_of(expected[0])})
+        self.assertEqual(status, 400, body)
+        self.assertIn("images", body["error"]["message"])
+        status, _, body = self.server.post("/v1/messages/count_tokens", {"model": "llava", "messages": [
+            {"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": part("photo.png")[
+                "image_url"]["url"].split(",")[1]}}]}]})
         self.assertEqual(status, 400, body)
         self.assertIn("images", body["error"]["message"])
 

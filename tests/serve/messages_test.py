@@ -107,7 +107,7 @@ class Messages(unittest.TestCase):
         hello = {"role": "user", "content": "w1"}
         for more, words in [({"messages": [hello, {"role": "assistant", "content": "w"}]}, "/messages: expected the last"),
                             ({"messages": [{"role": "system", "content": "w"}]}, "/messages/0/role: expected"),
-                            ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "/messages/0/content/0/type"),
+                            ({"messages": [{"role": "user", "content": [{"type": "document"}]}]}, "/messages/0/content/0/type"),
                             ({"max_tokens": None}, "max_tokens"), ({"max_tokens": 0}, "max_tokens"),
                             ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "/tools/0/type"),
                             ({"tool_choice": {"type": "some"}}, "/tool_choice/type"),

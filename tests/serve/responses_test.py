@@ -98,7 +98,7 @@ class Responses(unittest.TestCase):
     def test_that_are_wrong_are_refused(self):
         for more, words in [({"input": None}, "/input: expected a text"), ({"input": []}, "/input: expected a text"),
                             ({"input": [{"type": "item_reference", "id": "1"}]}, "/input/0/type"),
-                            ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "/input/0/content/0/type"),
+                            ({"input": [{"role": "user", "content": [{"type": "input_file"}]}]}, "/input/0/content/0/type"),
                             ({"previous_response_id": "resp_1"}, "/previous_response_id: not supported"),
                             ({"tools": [{"type": "web_search"}]}, "/tools/0/type"),
                             ({"text": {"format": {"type": "xml"}}}, "type"), ({"max_output_tokens": 0}, "/max_output_tokens: expected"),

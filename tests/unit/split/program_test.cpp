@@ -30,7 +30,8 @@ struct Subject {
         }
         split::Layers layers = split::layers_of(*model, *plugins, DType::f32);
         split::Division division = split::divide(layers, counts, counts.size());
-        backend = std::make_unique<split::SplitBackend>(pointers, std::move(layers), std::move(division));
+        backend = std::make_unique<split::SplitBackend>(pointers, std::move(layers), std::move(division),
+                                                        std::make_shared<split::FlowTurns>());
     }
     [[nodiscard]] plan::GraphPlan encode() const { return plan_of("encode", 5, 0, false); }
     // `length` tokens of three rows; caches of 40.
