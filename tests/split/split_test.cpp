@@ -120,8 +120,8 @@ TEST_CASE("split: adapters beside a model are where its layers are, and take tur
     const Runtime &runtime = runtime_of_all();
     const auto ids = [](Session &session) {
         std::string text;
-        for (int i = 0; i < 600; ++i) text += "w" + std::to_string(3 + i * i % 50) + " "; // several blocks
-        return tokens_of(session, {text, "w3 w4"}, 12);
+        for (int i = 0; i < 300; ++i) text += "w" + std::to_string(3 + i * i % 50) + " "; // two blocks
+        return tokens_of(session, {text, "w3 w4"}, 6);
     };
     Session plain = runtime.session(runtime.load(llama.path()), runtime.device("cpu")),
             merged = runtime.session(runtime.load(llama.path(), {.adapters = adapters}), runtime.device("cpu"));
@@ -134,7 +134,7 @@ TEST_CASE("split: adapters beside a model are where its layers are, and take tur
             sum += part.layers;
         return sum;
     }();
-    for (const std::string &list : lists_of_devices()) {
+    for (const std::string &list : {lists_of_devices().front(), lists_of_devices().back()}) {
         INFO(list);
         const Device device = runtime.device(list);
         Session base = runtime.session(runtime.load(llama.path()), device, {.split = halves(device, layers)});
