@@ -37,6 +37,7 @@ struct ApiOptions {
     std::vector<std::string> origins;    // of pages that may use the server: Origins
     bool local = true;                   // only this machine can connect
     size_t most = 256;                   // requests that wait or run
+    size_t largest_body = SIZE_MAX;      // bytes of a request, which HttpOptions sees to
     size_t bodies = size_t{256} << 20;   // bytes of a response of /infer, with the outputs that it is made of
     std::chrono::seconds longest{600};   // that a request may take
     BatchOptions batch;                  // of the answers that a model writes side by side, if there is memory

@@ -13,9 +13,6 @@
 namespace lamina::serve {
 namespace {
 
-constexpr int64_t most_pixels = int64_t{1} << 26; // of all images of a request: 192 MiB
-constexpr size_t most_images = 64;                // of a request
-
 // RFC 4648, section 4; with or without padding. Nothing for what is something else.
 std::optional<std::string> from_base64(std::string_view text) {
     constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

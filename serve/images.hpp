@@ -6,10 +6,15 @@
 
 #include <lamina/image.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace lamina::serve {
+
+inline constexpr int64_t most_pixels = int64_t{1} << 26; // of all images of a request: 192 MiB
+inline constexpr size_t most_images = 64;                // of a request
 
 // An image file that a message holds.
 struct GivenImage {

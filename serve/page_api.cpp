@@ -1,4 +1,5 @@
 // What answers /: a page for people to chat on, its files at /page/..., and /status, which it reads.
+#include "images.hpp"
 #include "page_files.hpp" // made from page/
 #include "refusal.hpp"
 #include "route.hpp"
@@ -38,9 +39,10 @@ Response page_file(std::string_view name) {
     const auto *const found = std::ranges::find(page_files, name, &TextFile::name);
     if (found == page_files.end()) throw Refusal(404, "the page has no file '" + std::string(name) + "'");
     Response out{.type = type_of_file(name), .body = std::string(found->text)};
-    // Nothing but these files may run in it, and no text ever becomes HTML.
+    // Nothing but these files may run in it, and no text ever becomes HTML. Images that a person has chosen are shown
+    // from data URLs: these ask nobody, and what is in an image never runs.
     out.headers["Content-Security-Policy"] =
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'";
     out.headers["Cache-Control"] = "no-cache"; // or a newer server would have a page of parts that do not fit
@@ -72,11 +74,16 @@ Response Api::show_status(const Call &) {
                           {"longest", engine.longest()},
                           {"graphs", std::move(graphs)},
                           {"proved", proved_as_json(engine.proved())},
+                          {"modalities", modalities_of(engine)},
                           {"endpoints", endpoints_of(engine)}});
     }
-    return {.body =
-                Json{{"version", options_.version}, {"device", device_as_json(device_)}, {"models", std::move(models)}}
-                    .in_one_line()};
+    const size_t body = std::min(std::ranges::find(routes(), "/v1/chat/completions", &Route::pattern)->largest_body,
+                                 options_.largest_body);
+    return {.body = Json{{"version", options_.version},
+                         {"device", device_as_json(device_)},
+                         {"limits", {{"body", body}, {"images", most_images}, {"pixels", most_pixels}}},
+                         {"models", std::move(models)}}
+                        .in_one_line()};
 }
 
 } // namespace lamina::serve

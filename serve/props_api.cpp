@@ -25,16 +25,17 @@ Json usual_numbers(const Engine &engine) {
 
 } // namespace
 
+Json modalities_of(const Engine &engine) { return {{"vision", engine.sees()}, {"audio", engine.transcribes()}}; }
+
 Response Api::show_props(const Call &call) {
     const auto model = call.request.query.find("model");
     const Engine &engine = engine_called_or_only(call, model == call.request.query.end() ? "" : model->second);
     Json settings{{"n_ctx", engine.longest()}, {"params", usual_numbers(engine)}};
-    Json modalities{{"vision", engine.sees()}, {"audio", engine.transcribes()}};
     return {.body = Json{{"model_alias", engine.name()},
                          {"build_info", "lamina " + options_.version},
                          {"total_slots", engine.room().slots},
                          {"default_generation_settings", std::move(settings)},
-                         {"modalities", std::move(modalities)}}
+                         {"modalities", modalities_of(engine)}}
                         .in_one_line()};
 }
 

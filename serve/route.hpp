@@ -53,6 +53,8 @@ struct Api::Call {
 
 // The paths of OpenAI's API that a model can be used with, the most telling one first.
 [[nodiscard]] Json endpoints_of(const Engine &engine);
+// Which kinds of input a model takes beside texts, as /props of llama.cpp's server has it.
+[[nodiscard]] Json modalities_of(const Engine &engine);
 // What /v2 calls a graph: by the model's name if it is the only one, else "g2p.encode".
 [[nodiscard]] std::string graph_name(const Engine &engine, const std::string &graph);
 

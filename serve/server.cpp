@@ -18,6 +18,7 @@ class HttpApi : public Server {
                                    .origins = options.origins,
                                    .local = is_local(options.host),
                                    .most = options.queue,
+                                   .largest_body = options.largest_body,
                                    .bodies = options.bodies,
                                    .longest = options.longest,
                                    .batch = options.batch,

@@ -255,6 +255,10 @@ class Images(unittest.TestCase):
     def test_props_tell_who_sees(self):
         vision = lambda model: self.server.get("/props?model=" + model)[2]["modalities"]["vision"]
         self.assertEqual((vision("llava"), vision("blind")), (True, False))
+        status = self.server.get("/status")[2]
+        self.assertEqual({each["name"]: each["modalities"] for each in status["models"][:2]},
+                         {"llava": {"vision": True, "audio": False}, "blind": {"vision": False, "audio": False}})
+        self.assertEqual(status["limits"], {"body": 4 << 20, "images": 64, "pixels": 1 << 26})
 
     def test_command_answers_alike(self):
         first = expected[0]
