@@ -4,8 +4,10 @@ import {fill} from "./answer.js";
 import * as chats from "./chats.js";
 import {Composer} from "./composer.js";
 import {element, make, toast} from "./dom.js";
+import {delete_all_but_those_of, keep_images} from "./images.js";
 import {ask_for_key} from "./key.js";
 import {count_tokens, kind_of, kinds, transcribed} from "./kinds.js";
+import {wire_pictures} from "./pictures.js";
 import {device_in_words, show_proof_of, show_proofs} from "./proofs.js";
 import {NoKey, ask_for_keys_with, ask_json} from "./server.js";
 import {open_settings, wire_settings} from "./settings.js";
@@ -31,7 +33,7 @@ const hidden_tools = {open: open_chat, remove: remove_chat};
 function show_all() {
   const kind = current_kind();
   view.show(chat, kind?.plain, kind?.file ? {again: recording && answer_again} : actions());
-  composer.show(kind, !kind?.file && Boolean(listener()));
+  composer.show(kind, !kind?.file && Boolean(listener()), sees(model_called(chat.model)) ? status.limits.images : 0);
   composer.set_editing(editing);
   element("model").value = model_called(chat.model) ? chat.model : "";
   element("greeting").textContent = kind?.greeting ?? "There is no model to ask.";
@@ -43,6 +45,9 @@ function show_all() {
 
 // The model that writes down recordings for the field, if there is one.
 function listener() { return status?.models.find(model => model.endpoints.includes("/v1/audio/transcriptions")); }
+
+// Whether the model takes images here.
+function sees(model) { return Boolean(kind_of(model)?.images && model.modalities.vision); }
 
 function show_models() {
   const groups = kinds.map(kind => {
@@ -65,7 +70,8 @@ async function answer(file) {
   const kind = current_kind(), of = chat;
   if (!kind) return toast("The model of this chat is not served here. Choose another one.");
   const stopping = new AbortController();
-  const parts = kind.answer({...of, messages: [...of.messages], longest: model_called(of.model).longest}, stopping.signal, file);
+  const model = model_called(of.model), asked = {longest: model.longest, sees: sees(model), limits: status.limits};
+  const parts = kind.answer({...of, messages: [...of.messages], ...asked}, stopping.signal, file);
   const reply = {role: "assistant", text: kind.plain ? of.messages.at(-1).text : "", model: of.model, writing: true};
   of.messages.push(reply);
   writing = stopping;
@@ -97,16 +103,16 @@ function show_last_messages() {
   view.show(chat, kind?.plain, kind?.file ? {again: recording && answer_again} : actions());
 }
 
-async function send(text, file) {
+async function send(text, images, file) {
   if (editing) {
     chat.messages.splice(last_question());
     leave_editing();
   }
   recording = file;
-  chat.messages.push({role: "user", text, ...file && {file: file.name}});
-  composer.set("");
-  composer.keep(null);
+  chat.messages.push({role: "user", text, ...images.length && {images}, ...file && {file: file.name}});
+  composer.clear();
   keep();
+  if (images.length) void keep_images(images).then(kept => { if (!kept) toast("This browser cannot keep the images: they are here until you close this page."); });
   await answer(file);
 }
 
@@ -121,7 +127,9 @@ async function answer_again() {
 
 function edit_last() {
   editing = true;
-  composer.set(chat.messages[last_question()].text);
+  const {text, images = []} = chat.messages[last_question()];
+  composer.set(text);
+  composer.images.set(images);
   composer.set_editing(true);
   composer.text.focus();
 }
@@ -129,7 +137,7 @@ function edit_last() {
 function leave_editing() {
   if (!editing) return;
   editing = false;
-  composer.set("");
+  composer.clear();
   composer.set_editing(false);
   composer.text.focus();
 }
@@ -163,8 +171,7 @@ function change_to(other) {
   recording = null;
   chat = other;
   chats.remember("current", chat.id);
-  composer.set("");
-  composer.keep(null);
+  composer.clear();
   show_all();
 }
 
@@ -185,13 +192,23 @@ function remove_chat(removed) {
   chats.remove(removed.id);
   if (removed.id === chat.id) begin_chat();
   else sidebar.show_chats(chat.id, hidden_tools);
+  tidy_soon();
   toast("The chat is deleted.", {name: "Undo", run: () => { chats.put_back(removed); sidebar.show_chats(chat.id, hidden_tools); }});
 }
+
+// Images of chats that are gone go, too, when nobody can take that back any more.
+let tidying;
+function tidy_soon() {
+  clearTimeout(tidying);
+  tidying = setTimeout(tidy, 10_000);
+}
+function tidy() { void delete_all_but_those_of(() => [...chats.all_chats(), chat]); }
 
 function remove_all_chats() {
   const removed = chats.all_chats();
   chats.remove_all();
   begin_chat();
+  tidy_soon();
   toast("All chats are deleted.", {name: "Undo", run: () => {
     removed.forEach(chats.put_back);
     sidebar.show_chats(chat.id, hidden_tools);
@@ -221,6 +238,7 @@ function show_failure(error) {
 function wire() {
   ask_for_keys_with(ask_for_key);
   sidebar.wire_sidebar();
+  wire_pictures();
   wire_settings(settings => {
     chat.settings = settings;
     chats.remember("settings", settings);
@@ -249,6 +267,7 @@ function wire() {
 async function start() {
   if (!await load_status()) return;
   show_models();
+  tidy();
   const before = chats.chat_called(chats.remembered("current", ""));
   if (before) change_to(before);
   else begin_chat(chats.remembered("model", ""));

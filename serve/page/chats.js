@@ -1,6 +1,6 @@
 // The chats of this browser, in its local storage: an entry for each, so that a long one does not slow down others.
 //
-//     {id, title, changed, model, settings: {system, temperature, ...}, messages: [{role, text, thought, ...}]}
+//     {id, title, changed, model, settings: {system, temperature, ...}, messages: [{role, text, images, thought, ...}]}
 
 const prefix = "lamina.chat.";
 const longest_title = 60;
@@ -36,9 +36,12 @@ function names() {
   return Array.from({length: kept.length}, (_, i) => kept.key(i)).filter(name => name?.startsWith(prefix));
 }
 
+export function new_id() {
+  return Array.from(crypto.getRandomValues(new Uint32Array(3)), each => each.toString(36)).join("");
+}
+
 export function new_chat(model, settings) {
-  const numbers = crypto.getRandomValues(new Uint32Array(3));
-  return {id: Array.from(numbers, each => each.toString(36)).join(""), title: "", changed: Date.now(), model,
+  return {id: new_id(), title: "", changed: Date.now(), model,
           settings: {...settings}, messages: []};
 }
 
@@ -51,7 +54,7 @@ export function chat_called(id) { return read(prefix + id); }
 
 function title_of(chat) {
   const first = chat.messages.find(each => each.role === "user");
-  const text = (first?.text || first?.file || "").replace(/\s+/g, " ").trim();
+  const text = (first?.text || first?.file || first?.images?.[0].name || "").replace(/\s+/g, " ").trim();
   return text.length > longest_title ? text.slice(0, longest_title).trimEnd() + "…" : text;
 }
 

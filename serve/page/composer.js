@@ -1,20 +1,22 @@
-// The field for a message, with its buttons and its file.
+// The field for a message, with its buttons, its images and its file.
 
 import {element} from "./dom.js";
+import {ImageField} from "./image_field.js";
 
 const tallest = 220; // pixels
 
 export class Composer {
-  // `sent(text, file)` when there is something to send, `stopped()`, `left_editing()`, and `picked(file)`, which says
+  // `sent(text, images, file)` when there is something to send, `stopped()`, `left_editing()`, and `picked(file)`, which says
   // whether the file is to be kept for the message.
   constructor({sent, stopped, left_editing, picked}) {
     this.text = element("text");
     this.file = null;
     this.busy = false;
     this.needs_file = false;
+    this.images = new ImageField(() => this.fit());
     element("composer").addEventListener("submit", event => {
       event.preventDefault();
-      if (this.may_send()) sent(this.text.value.trim(), this.file);
+      if (this.may_send()) sent(this.text.value.trim(), this.images.list, this.file);
     });
     this.text.addEventListener("keydown", event => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -34,7 +36,8 @@ export class Composer {
   }
 
   may_send() {
-    return !this.busy && (this.needs_file ? this.file !== null : this.text.value.trim() !== "");
+    if (this.busy || this.images.reading) return false;
+    return this.needs_file ? this.file !== null : this.text.value.trim() !== "" || this.images.list.length > 0;
   }
 
   keep(file) {
@@ -49,14 +52,20 @@ export class Composer {
     this.fit();
   }
 
+  clear() {
+    this.set("");
+    this.keep(null);
+    this.images.set([]);
+  }
+
   fit() {
     this.text.style.height = "auto";
     this.text.style.height = Math.min(this.text.scrollHeight, tallest) + "px";
     element("send").disabled = !this.may_send();
   }
 
-  // `kind` of the model; `listens`: a file becomes text in the field.
-  show(kind, listens) {
+  // `kind` of the model; `listens`: a file becomes text in the field; `most_images` of a message.
+  show(kind, listens, most_images) {
     this.needs_file = Boolean(kind?.file);
     this.text.placeholder = kind?.prompt ?? "";
     this.text.disabled = this.needs_file;
@@ -65,6 +74,7 @@ export class Composer {
     attach.setAttribute("aria-label", label);
     attach.title = label;
     if (!this.needs_file) this.keep(null);
+    this.images.allow(most_images);
     this.fit();
   }
 

@@ -1,5 +1,6 @@
 // What models can be asked, and how. The first kind that a model's endpoints have is the one that it is used for here.
 
+import {history_of, note_of_left_out} from "./history.js";
 import {ask, ask_json, events} from "./server.js";
 
 // The most tokens of an answer, where the settings say nothing: longer than programs need it, because a person reads it
@@ -15,20 +16,6 @@ function numbers_of({settings: {temperature, top_p, max_tokens, seed}, longest})
   return out;
 }
 
-// What was said. A question without an answer is left out: most models expect the two in turns.
-function history_of(chat) {
-  const out = [];
-  if (chat.settings.system?.trim()) out.push({role: "system", content: chat.settings.system});
-  const {messages} = chat;
-  for (let i = 0; i < messages.length; ++i) {
-    const answer = messages[i + 1], last = i + 1 >= messages.length;
-    if (messages[i].role !== "user" || (!last && !answer.text)) continue;
-    out.push({role: "user", content: messages[i].text});
-    if (!last) out.push({role: "assistant", content: answer.text});
-  }
-  return out;
-}
-
 function* parts_of(event) {
   if (event.usage) yield {usage: event.usage};
   for (const {delta, text, finish_reason: reason} of event.choices ?? []) {
@@ -41,13 +28,14 @@ function* parts_of(event) {
 
 // Each part of an answer as it comes: {text}, {thought}, {note} or {usage}.
 async function* chat_answer(chat, signal) {
-  const {settings} = chat;
-  const body = {model: chat.model, messages: history_of(chat), stream: true, stream_options: {include_usage: true}, ...numbers_of(chat)};
+  const {settings} = chat, {messages, notes} = await history_of(chat);
+  for (const note of notes) yield {note};
+  const body = {model: chat.model, messages, stream: true, stream_options: {include_usage: true}, ...numbers_of(chat)};
   body.truncation = settings.shorten === false ? "disabled" : "auto";
   if (settings.thinking === "off") body.chat_template_kwargs = {enable_thinking: false};
   const response = await ask("v1/chat/completions", body, signal);
   const left_out = Number(response.headers.get("Lamina-Messages-Left-Out") ?? 0);
-  if (left_out) yield {note: `The chat is longer than the model can read: its ${left_out === 1 ? "oldest message was" : left_out + " oldest messages were"} left out.`};
+  if (left_out) yield {note: note_of_left_out(left_out, "longer than the model can read")};
   for await (const event of events(response)) yield* parts_of(event);
 }
 
@@ -86,7 +74,7 @@ export async function count_tokens({model, text, thought}) {
 
 export const kinds = [
   {endpoint: "/v1/chat/completions", group: "Chat", prompt: "Write a message", greeting: "What is on your mind?", answer: chat_answer,
-   settings: true},
+   settings: true, images: true},
   {endpoint: "/v1/audio/transcriptions", group: "Transcribe", prompt: "Choose an audio file", greeting: "Which recording shall I write down?",
    answer: transcript, file: true},
   {endpoint: "/v1/completions", group: "Continue a text", prompt: "Begin a text", greeting: "How does the text begin?", answer: continued,

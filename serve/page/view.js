@@ -2,6 +2,7 @@
 
 import {copy, element, icon, icon_button, make, toast} from "./dom.js";
 import {show_markdown} from "./markdown.js";
+import {picture} from "./pictures.js";
 
 const number = value => value.toLocaleString("en");
 const seconds = value => value < 10 ? value.toFixed(1) : value.toFixed(0);
@@ -48,6 +49,7 @@ class MessageView {
       this.notes = make("div", {class: "notes"});
       this.node.append(this.thought);
     }
+    if (message.images) this.node.append(make("div", {class: "pictures"}, ...message.images.map(picture)));
     this.node.append(this.body);
     if (this.notes) this.node.append(this.notes);
     this.node.append(this.foot);
@@ -77,6 +79,7 @@ class MessageView {
   show_question({edit}) {
     const {message} = this;
     this.body.textContent = message.text;
+    this.body.hidden = !message.text && !message.file;
     if (message.file) this.body.replaceChildren(icon("audio"), message.file);
     this.foot.replaceChildren();
     if (message.text) this.foot.append(copy_button(() => message.text));

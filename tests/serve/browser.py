@@ -150,10 +150,20 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code,
                   modifiers=modifiers)
 
-    def choose_file(self, selector, path):
+    def choose_file(self, selector, *paths):
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
-        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path) for path in paths])
+
+    def drop(self, selector, *paths):
+        """Files, in the middle of the element."""
+        at = self.run(f"""(() => {{
+            const {{x, y, width, height}} = document.querySelector({json.dumps(selector)}).getBoundingClientRect();
+            return {{x: x + width / 2, y: y + height / 2}};
+        }})()""")
+        data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+        for kind in ["dragEnter", "dragOver", "drop"]:
+            self.call("Input.dispatchDragEvent", type=kind, data=data, **at)
 
     def picture(self, path):
         data = self.call("Page.captureScreenshot", format="png")["data"]
