@@ -41,7 +41,8 @@ MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_tex
                "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte",
                "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2", "lfm2_moe", "llama", "llava",
                "m2m_100", "mamba", "mamba2", "marian", "mbart", "ministral3", "mistral", "mistral3", "mixtral", "modernbert",
-               "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmo3", "olmoe", "opt", "paligemma",
+               "moonshine", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmo3", "olmoe", "opt",
+               "paligemma",
                "pegasus", "phi", "phi3", "pixtral", "qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision",
                "qwen2_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_vl_vision", "qwen3", "qwen3_5", "qwen3_5_moe",
                "qwen3_5_moe_text", "qwen3_5_moe_vision", "qwen3_5_text", "qwen3_5_vision", "qwen3_moe", "qwen3_next",
@@ -304,7 +305,7 @@ def watched(config_class):
                 continue  # it takes a part of this configuration, which has an entry of its own
             model = model_class(config).eval()
             inputs = {"input_ids": ids, "decoder_input_ids": ids, "input_features": torch.zeros(1, 5, 8),
-                      "input_values": torch.zeros(1, 800),
+                      "input_values": torch.zeros(1, 1300),
                       "hidden_states": torch.zeros(4, 3 * 2 * TINY["patch_size"] ** 2),
                       "grid_thw": torch.tensor([[1, 2, 2]]),
                       "pixel_values": torch.zeros(1, 3, TINY["image_size"], TINY["image_size"])}

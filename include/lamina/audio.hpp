@@ -66,9 +66,9 @@ enum class Subtitles { srt, vtt };
 [[nodiscard]] std::string subtitles(const Transcript &transcript, Subtitles format);
 
 // Transcribes each of the `audios`; the results are in the same order. Audio of another sample rate is resampled. Audio
-// that is longer than a window of the model (30 seconds for Whisper, 20 for wav2vec 2.0) is cut into windows, which are
-// transcribed independently. A cut is made in the last sixth of a window, in the middle of the quietest fifth of a
-// second there.
+// that is longer than a window of the model (30 seconds for Whisper and Moonshine, 20 for wav2vec 2.0) is cut into
+// windows, which are transcribed independently. A cut is made in the last sixth of a window, in the middle of the
+// quietest fifth of a second there.
 //
 // With Timestamps::segments, which models such as Whisper give, a window ends where its last whole segment does, and
 // the next one begins there: what came after it is heard again (Radford et al., arXiv:2212.04356, section 3.8; as

@@ -1,5 +1,6 @@
 #include "api/model_check.hpp"
 
+#include "generation/audio_inputs.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/speech.hpp"
 #include "model/place.hpp"
@@ -158,8 +159,8 @@ void check_images(model::Model &model, const abi::Registry &plugins) {
 void check_speech(const model::Model &model, const abi::Registry &plugins) {
     const model::Speech &speech = *model.speech;
     constexpr int64_t batch = 2, frames = 5; // any shape
-    const plan::GraphPlan plan =
-        plan::plan_graph(model, model.graphs.at(speech.graph), plugins, generation::shapes_of(speech, batch, frames));
+    const plan::GraphPlan plan = plan::plan_graph(model, model.graphs.at(speech.graph), plugins,
+                                                  generation::shapes_of(speech.audio, batch, frames));
     generation::expect_shape_of_speech(
         model, plan.tensors[static_cast<size_t>(plan.outputs.at(speech.logits))].type.shape, batch, frames);
 }

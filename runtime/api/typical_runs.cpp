@@ -1,7 +1,7 @@
 #include "api/typical_runs.hpp"
 
+#include "generation/audio_inputs.hpp"
 #include "generation/generation_shapes.hpp"
-#include "generation/speech.hpp"
 #include "generation/texts.hpp"
 #include "reading/images.hpp"
 #include "reading/reading.hpp"
@@ -35,7 +35,8 @@ class Runs {
         const int64_t rate = speech.audio.rate;
         for (const auto &[what, samples] :
              {std::pair{"a second of audio", rate}, {"a window of audio", speech.audio.length}})
-            add(what, speech.graph, generation::shapes_of(speech, 1, speech.lengths.covering(samples)));
+            add(what, speech.graph,
+                generation::shapes_of(speech.audio, 1, speech.audio.frames->lengths.covering(samples)));
     }
 
     void generate(const model::Generation &g) {
@@ -66,7 +67,9 @@ class Runs {
     generation::TensorTypes encoded_by(const model::Generation &g, int64_t batch) {
         generation::TensorTypes out;
         if (g.encode.empty()) return out;
-        const int64_t length = g.takes_texts() ? generation::source_length(model_, plugins_, source_tokens()) : 0;
+        const int64_t length = g.takes_texts() ? generation::source_length(model_, plugins_, source_tokens())
+                               : g.audio && g.audio->frames ? g.audio->frames->lengths.covering(g.audio->length)
+                                                            : 0;
         const std::string one = g.audio            ? "a window of audio"
                                 : g.takes_images() ? "an image"
                                                    : "a source of " + tokens(length);

@@ -18,7 +18,7 @@ namespace lamina::architectures {
 
 // What every key of transformers' GenerationConfig says (generation/configuration_utils.py, release 5), and config.json
 // in place of a folder's generation_config.json that is missing. Each is read here or by output_tokens(), cannot change
-// which tokens are chosen, or is refused where it would: throws Error(input). `audio`: the encoder takes audio.
+// which tokens are chosen, or is refused where it would: throws Error(input). `audio`: as Whisper takes it.
 [[nodiscard]] model::Decoding read_decoding(const Config &generation, bool audio);
 
 // How many tokens a text has at most, without start, prompt and end; 256 if the file does not say it.

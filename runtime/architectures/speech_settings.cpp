@@ -9,11 +9,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t highest_rate = 1000000;
-// A longer window would take more memory than a buffer may have on every device: the first convolution of published
-// models has 512 channels and a step of 5 samples.
-constexpr int64_t window_seconds = 20;
 
-void add_extractor(const Config &config, Json &out) {
+void add_extractor(const Config &config, int64_t window_seconds, Json &out) {
     config.expect("feature_extractor_type", "Wav2Vec2FeatureExtractor");
     config.expect("feature_size", 1.0);
     const int64_t rate = config.integer("sampling_rate", 16000);
@@ -27,18 +24,20 @@ void add_extractor(const Config &config, Json &out) {
 }
 
 // Whether a file says how audio becomes samples.
-bool read_extractor(const fs::path &folder, Json &out) {
+bool read_extractor(const Draft &draft, Json &out) {
+    const fs::path &folder = draft.folder;
+    const int64_t window = draft.speech->window_seconds;
     if (const fs::path file = folder / "processor_config.json"; has_file(file)) {
         const JsonText text(text_of(file), file.string());
         if (const auto extractor = Config(text.root()).object("feature_extractor")) {
-            add_extractor(*extractor, out);
+            add_extractor(*extractor, window, out);
             return true;
         }
     }
     const fs::path file = folder / "preprocessor_config.json";
     if (!has_file(file)) return false;
     const JsonText text(text_of(file), file.string());
-    add_extractor(Config(text.root()), out);
+    add_extractor(Config(text.root()), window, out);
     return true;
 }
 
@@ -49,9 +48,9 @@ Json frames(const char *input, const SpeechInput::Frames &frames) {
 } // namespace
 
 Json speech_block(const Draft &draft) {
-    if (!draft.speech || !has_file(draft.folder / "vocab.json")) return nullptr;
+    if (!draft.speech || draft.speech->characters == 0 || !has_file(draft.folder / "vocab.json")) return nullptr;
     Json out{{"graph", "encode"}, {"samples", "samples"}};
-    if (!read_extractor(draft.folder, out)) return nullptr;
+    if (!read_extractor(draft, out)) return nullptr;
     out["lengths"] = frames("lengths", draft.speech->lengths);
     if (draft.speech->norm_lengths) out["norm_lengths"] = frames("norm_lengths", *draft.speech->norm_lengths);
     out["logits"] = "logits";
@@ -63,6 +62,14 @@ Json speech_block(const Draft &draft) {
     if (labels.lowercase) out["lowercase"] = true;
     if (labels.clean_up) out["clean_up"] = true;
     return out;
+}
+
+bool add_audio_source(const Draft &draft, Json &generation) {
+    if (!read_extractor(draft, generation)) return false;
+    generation["source_samples"] = "samples";
+    generation["source_lengths"] = frames("lengths", draft.speech->lengths);
+    if (draft.speech->norm_lengths) generation["norm_lengths"] = frames("norm_lengths", *draft.speech->norm_lengths);
+    return true;
 }
 
 } // namespace lamina::architectures

@@ -355,7 +355,7 @@ Json generation_block(const Draft &draft) {
     const bool images = draft.images && draft.images->of_encoder();
     if (images && draft.images->steps.empty()) return nullptr; // no file says how an image becomes a source
     const TextSettings &texts = *draft.texts;
-    const bool audio = draft.sample_rate != 0;
+    const bool audio = draft.sample_rate != 0; // of one length
     Json out{{"decode", "decode"},
              {"target_ids", "ids"},
              {"position", "position"},
@@ -381,6 +381,7 @@ Json generation_block(const Draft &draft) {
             out["source_patches"] = "patches";
             return out;
         }
+        if (draft.speech) return add_audio_source(draft, out) ? out : Json();
         out["source_ids"] = "ids";
         out["source_lengths"] = "lengths";
         out["source"] = texts.source;

@@ -2,9 +2,9 @@
 
 #include "comparison/graph_comparison.hpp"
 #include "conformance/check.hpp"
+#include "generation/audio_inputs.hpp"
 #include "generation/decoder.hpp"
 #include "generation/generation_shapes.hpp"
-#include "generation/speech.hpp"
 #include "generation/text_inputs.hpp"
 #include "reading/images.hpp"
 #include "reading/reading.hpp"
@@ -131,7 +131,8 @@ std::vector<GraphSteps> usual_steps(detail::SessionState &truth, const std::vect
     if (content.reading) out.push_back(steps_of_reading(content, texts));
     if (content.images && (texts.empty() || (!content.reading && !talks)))
         out.push_back(steps_of({content.images->graph, reading::usual_inputs(*content.images)}));
-    if (content.speech) out.push_back(steps_of({content.speech->graph, generation::usual_inputs(*content.speech)}));
+    if (content.speech)
+        out.push_back(steps_of({content.speech->graph, generation::usual_inputs(content.speech->audio)}));
     if (out.empty() || talks) std::ranges::move(steps_of_generation(truth, texts), std::back_inserter(out));
     return out;
 }

@@ -188,7 +188,8 @@ Spelled likeliest_text(const model::Speech &speech, std::span<const double> log_
 
 std::vector<Transcript::Segment> segments_of(const model::Speech &speech, std::span<const model::Speech::Run> runs,
                                              Timestamps which) {
-    const double frame = static_cast<double>(speech.lengths.step) / static_cast<double>(speech.audio.rate);
+    const double frame =
+        static_cast<double>(speech.audio.frames->lengths.step) / static_cast<double>(speech.audio.rate);
     std::vector<Transcript::Segment> out;
     bool within = false; // a word
     for (const model::Speech::Run &run : runs) {

@@ -54,7 +54,9 @@ namespace {
 // Windows of audio and images are long, and so is their encoding: at most 512 MiB of it at a time, but at least one.
 size_t sources_at_once(const detail::SessionState &session, const GenerateOptions &options) {
     constexpr uint64_t most = 512u << 20; // bytes
-    const plan::GraphPlan plan = plan_decode_step(*session.model, *session.runtime->plugins);
+    const std::optional<model::AudioInput> &audio = session.model->generation->audio;
+    const int64_t frames = audio && audio->frames ? audio->frames->lengths.covering(audio->length) : 1;
+    const plan::GraphPlan plan = plan_decode_step(*session.model, *session.runtime->plugins, frames);
     uint64_t bytes = 0; // of all rows of the plan, which has two
     for (const std::string &name : session.model->generation->encoded)
         bytes += plan.tensors[static_cast<size_t>(plan.inputs.at(name))].type.bytes();
@@ -170,8 +172,10 @@ class Texts {
             if (length_of(sources[i]) != 0 || g.encode.empty()) order_.push_back(i);
             answers_.emplace_back(g, sources[i], stops_of(model, options), !options.skip_special_tokens);
         }
-        // Texts of similar length together, because those that begin together take as long as the longest.
-        if (!g.source_values) std::ranges::stable_sort(order_, {}, [&](size_t i) { return length_of(sources[i]); });
+        // Texts of similar length together, because those that begin together take as long as the longest. What is
+        // shown as it comes stays in order: windows of audio follow each other.
+        if (!g.source_values && !(g.audio && options.stream))
+            std::ranges::stable_sort(order_, {}, [&](size_t i) { return length_of(sources[i]); });
     }
 
     [[nodiscard]] const std::vector<size_t> &order() const { return order_; }
@@ -231,7 +235,7 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
         longest = std::min(longest_prefix + tasks.back().max_length, positions);
     }
     const size_t most =
-        model.generation->source_values ? std::min(options.batch, sources_at_once(session, options)) : options.batch;
+        !model.generation->takes_texts() ? std::min(options.batch, sources_at_once(session, options)) : options.batch;
     const size_t at_once = std::max<size_t>(std::min(most, tasks.size()), 1);
     Slots slots(session, {.texts = at_once,
                           .beams = static_cast<size_t>(options.beams.value()),

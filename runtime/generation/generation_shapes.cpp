@@ -1,5 +1,6 @@
 #include "generation/generation_shapes.hpp"
 
+#include "generation/audio_inputs.hpp"
 #include "generation/texts.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ plan::GraphShapes encode_shapes(const model::Generation &g, int64_t batch, int64
         shapes.inputs[g.source_values->input] = g.source_values->type(batch);
         return shapes;
     }
+    if (g.audio) return shapes_of(*g.audio, batch, source_length);
     shapes.inputs[g.source_ids] = {DType::i32, {batch, source_length}};
     shapes.inputs[g.source_lengths] = {DType::i32, {batch}};
     return shapes;
@@ -48,12 +50,13 @@ int64_t source_length(const model::Model &model, const abi::Registry &plugins, s
     return takes_sources(model, plugins, static_cast<size_t>(rounded)) ? rounded : static_cast<int64_t>(tokens);
 }
 
-plan::GraphPlan plan_decode_step(const model::Model &model, const abi::Registry &plugins) {
+plan::GraphPlan plan_decode_step(const model::Model &model, const abi::Registry &plugins, int64_t source_length) {
     const model::Generation &g = *model.generation;
     const int64_t batch = 2, length = 1;
     TensorTypes encoded;
     if (!g.encode.empty()) {
-        const auto plan = plan::plan_graph(model, model.graphs.at(g.encode), plugins, encode_shapes(g, batch, length));
+        const auto plan =
+            plan::plan_graph(model, model.graphs.at(g.encode), plugins, encode_shapes(g, batch, source_length));
         for (const std::string &name : g.encoded)
             encoded[name] = plan.tensors[static_cast<size_t>(plan.outputs.at(name))].type;
     }

@@ -64,7 +64,9 @@ bool Processors::change(const Unfinished &text) const {
 // Tokens of begin_suppress are not chosen first, or after the token that is forced to be first. Before Whisper's texts,
 // several are given.
 bool Processors::is_begin(const Unfinished &text) const {
-    const bool forced = settings_.forced_bos_token_id && text.prefix == 1 && !model_.generation->audio;
+    const std::optional<model::AudioInput> &audio = model_.generation->audio;
+    const bool whispers = audio && !audio->frames;
+    const bool forced = settings_.forced_bos_token_id && text.prefix == 1 && !whispers;
     return !model_.tokens.begin_suppress.empty() && text.tokens.size() == text.prefix + (forced ? 1 : 0);
 }
 

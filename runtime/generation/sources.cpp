@@ -1,5 +1,6 @@
 #include "generation/sources.hpp"
 
+#include "generation/audio_inputs.hpp"
 #include "generation/generation_shapes.hpp"
 
 #include <algorithm>
@@ -36,6 +37,14 @@ TensorMap encoder_inputs(const model::Model &model, const abi::Registry &plugins
         return {{g.source_values->input, std::move(values)}};
     }
     const size_t longest = length_of(*std::ranges::max_element(sources, {}, length_of));
+    if (g.audio) {
+        std::vector<Samples> windows;
+        for (const Source &each : sources) windows.push_back(std::get<Samples>(each));
+        const auto samples = static_cast<int64_t>(longest);
+        return inputs_of_windows(*g.audio, windows, batch,
+                                 rounded ? frames_of_program(*g.audio, samples)
+                                         : g.audio->frames->lengths.covering(samples));
+    }
     const int64_t length = rounded ? source_length(model, plugins, longest) : static_cast<int64_t>(longest);
     Tensor ids(TensorType{DType::i32, {batch, length}}), lengths(TensorType{DType::i32, {batch}});
     copy_rows(sources, ids.i32(), length);

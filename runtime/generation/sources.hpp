@@ -24,7 +24,7 @@ using Source = std::variant<Ids, std::span<const float>>;
 // results of the padding are ignored.
 enum class Rows { of_sources, of_programs };
 
-// The inputs of the encode graph. No source may be empty.
+// The inputs of the encode graph. No source may be empty, nor audio in frames shorter than one.
 [[nodiscard]] TensorMap encoder_inputs(const model::Model &model, const abi::Registry &plugins,
                                        const std::vector<Source> &sources, Rows rows);
 

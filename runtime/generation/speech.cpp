@@ -1,5 +1,6 @@
 #include "generation/speech.hpp"
 
+#include "generation/audio_inputs.hpp"
 #include "generation/ctc.hpp"
 #include "generation/scores.hpp"
 #include "model/place.hpp"
@@ -12,24 +13,6 @@
 
 namespace lamina::generation {
 namespace {
-
-// Shapes of programs: so that few programs serve all windows, at most a quarter of their frames are filler.
-int64_t rounded_frames(int64_t frames, int64_t most) {
-    constexpr int64_t least = 16;
-    if (frames <= least) return std::min(least, most);
-    const auto step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(frames)) / 4);
-    return std::min((frames + step - 1) / step * step, most);
-}
-
-// Mean 0 and variance 1 (transformers, feature_extraction_wav2vec2.py, zero_mean_unit_var_norm).
-void scale_to_variance_1(std::span<float> samples) {
-    const auto n = static_cast<double>(samples.size());
-    double mean = 0, variance = 0;
-    for (const double v : samples) mean += v / n;
-    for (const double v : samples) variance += (v - mean) * (v - mean) / n;
-    const double scale = 1 / std::sqrt(variance + 1e-7);
-    for (float &v : samples) v = static_cast<float>((v - mean) * scale);
-}
 
 // Of the scores of a window's frames.
 Transcript transcript_of(const model::Speech &speech, std::span<const float> scores, const GenerateOptions &options) {
@@ -50,8 +33,8 @@ Transcript transcript_of(const model::Speech &speech, std::span<const float> sco
 class Windows {
   public:
     Windows(detail::SessionState &session, const std::vector<Samples> &windows, const GenerateOptions &options)
-        : session_(session), speech_(*session.model->speech), windows_(windows), options_(options),
-          out_(windows.size()) {}
+        : session_(session), speech_(*session.model->speech), frames_(*speech_.audio.frames), windows_(windows),
+          options_(options), out_(windows.size()) {}
 
     std::vector<Transcript> run() {
         std::vector<size_t> order(windows_.size());
@@ -70,12 +53,13 @@ class Windows {
   private:
     detail::SessionState &session_;
     const model::Speech &speech_;
+    const model::AudioFrames &frames_;
     const std::vector<Samples> &windows_;
     const GenerateOptions &options_;
     std::vector<Transcript> out_;
 
     [[nodiscard]] int64_t frames_of(size_t window) const {
-        return speech_.lengths.count(static_cast<int64_t>(windows_[window].size()));
+        return frames_.lengths.count(static_cast<int64_t>(windows_[window].size()));
     }
 
     // As many, of lengths that never fall, as have no more samples than one window may have: memory follows the
@@ -104,10 +88,9 @@ class Windows {
             longest = std::max(longest, static_cast<int64_t>(windows_[i].size()));
         }
         if (heard.empty()) return;
-        const int64_t frames =
-            rounded_frames(speech_.lengths.covering(longest), speech_.lengths.covering(speech_.audio.length));
+        const int64_t frames = frames_of_program(speech_.audio, longest);
         const auto rows = static_cast<int64_t>(std::bit_ceil(heard.size()));
-        const TensorMap inputs = inputs_of_windows(speech_, heard, rows, frames);
+        const TensorMap inputs = inputs_of_windows(speech_.audio, heard, rows, frames);
         const Tensor logits =
             session_.surviving_loss([&] { return session_.run(speech_.graph, inputs); }).at(speech_.logits);
         expect_shape_of_speech(*session_.model, logits.shape(), rows, frames);
@@ -156,52 +139,6 @@ std::vector<Transcript> recognized(detail::SessionState &session, const std::vec
     return Windows(session, windows, options).run();
 }
 
-plan::GraphShapes shapes_of(const model::Speech &speech, int64_t batch, int64_t frames) {
-    plan::GraphShapes shapes;
-    shapes.inputs[speech.audio.samples] = {DType::f32, {batch, speech.lengths.samples(frames), 1}};
-    shapes.inputs[speech.lengths.input] = {DType::i32, {batch}};
-    if (speech.norm_lengths) shapes.inputs[speech.norm_lengths->input] = {DType::i32, {batch}};
-    return shapes;
-}
-
-TensorMap inputs_of_windows(const model::Speech &speech, const std::vector<Samples> &windows, int64_t rows,
-                            int64_t frames) {
-    const plan::GraphShapes shapes = shapes_of(speech, rows, frames);
-    TensorMap out;
-    for (const auto &[name, type] : shapes.inputs) out.emplace(name, Tensor(type));
-    Tensor &samples = out.at(speech.audio.samples);
-    const auto width = static_cast<size_t>(samples.shape()[1]);
-    const auto set_length = [&](const model::Frames &of, size_t row, size_t count) {
-        out.at(of.input).i32()[row] = static_cast<int32_t>(of.count(static_cast<int64_t>(count)));
-    };
-    std::vector<float> given;
-    for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
-        // Rows beyond the windows hear one frame, of silence.
-        const Samples own = r < windows.size() ? windows[r] : Samples();
-        given.assign(own.begin(), own.end());
-        if (speech.normalize && !given.empty()) scale_to_variance_1(given);
-        std::ranges::copy(given, samples.f32().begin() + static_cast<std::ptrdiff_t>(r * width));
-        const size_t count = std::max(own.size(), static_cast<size_t>(speech.lengths.width));
-        set_length(speech.lengths, r, count);
-        if (speech.norm_lengths) set_length(*speech.norm_lengths, r, count);
-    }
-    return out;
-}
-
-TensorMap usual_inputs(const model::Speech &speech) {
-    const model::Frames &lengths = speech.lengths;
-    constexpr int64_t longer = 24, shorter = 17; // frames
-    std::vector<std::vector<float>> tones;
-    for (const int64_t frames : {longer, shorter}) {
-        std::vector<float> &tone = tones.emplace_back();
-        const int64_t count = lengths.samples(frames) + lengths.step / 2; // some are left over
-        for (int64_t i = 0; i < count; ++i)
-            tone.push_back(static_cast<float>(0.3 * std::sin(0.1 * static_cast<double>(i)) +
-                                              0.1 * std::sin(0.0003 * static_cast<double>(i * (i % 257)))));
-    }
-    return inputs_of_windows(speech, {tones[0], tones[1]}, 2, longer + 1);
-}
-
 void expect_shape_of_speech(const model::Model &model, const Shape &output, int64_t batch, int64_t frames) {
     const model::Speech &speech = *model.speech;
     const auto labels = static_cast<int64_t>(speech.labels.size());
@@ -209,7 +146,7 @@ void expect_shape_of_speech(const model::Model &model, const Shape &output, int6
     throw Error(ErrorCode::input, model::place_in(model, "/speech/logits") + ": expected '" + speech.logits +
                                       "' to be " + to_string({batch, frames, labels}) +
                                       ", a score of each label for each frame, found " + to_string(output) + " for " +
-                                      std::to_string(speech.lengths.samples(frames)) + " samples");
+                                      std::to_string(speech.audio.frames->lengths.samples(frames)) + " samples");
 }
 
 } // namespace lamina::generation

@@ -19,17 +19,6 @@ void expect_no_choices(const GenerateOptions &options);
 [[nodiscard]] std::vector<Transcript> recognized(detail::SessionState &session, const std::vector<Samples> &windows,
                                                  const GenerateOptions &options);
 
-// What the graph takes of `batch` sequences with so many frames.
-[[nodiscard]] plan::GraphShapes shapes_of(const model::Speech &speech, int64_t batch, int64_t frames);
-
-// The model's inputs for windows with at least one frame each, in so many rows of so many frames, which must cover
-// them.
-[[nodiscard]] TensorMap inputs_of_windows(const model::Speech &speech, const std::vector<Samples> &windows,
-                                          int64_t rows, int64_t frames);
-
-// Two tones of different lengths.
-[[nodiscard]] TensorMap usual_inputs(const model::Speech &speech);
-
 // Throws Error(input) unless the model's output for these has this shape.
 void expect_shape_of_speech(const model::Model &model, const Shape &output, int64_t batch, int64_t frames);
 

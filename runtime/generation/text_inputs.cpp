@@ -1,6 +1,7 @@
 #include "generation/text_inputs.hpp"
 
 #include "base/random.hpp"
+#include "generation/audio_inputs.hpp"
 #include "generation/generation.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/texts.hpp"
@@ -101,6 +102,10 @@ TextInputs sample_inputs(detail::SessionState &session, Rows rows) {
     expect_generation(*session.model);
     const std::optional<model::AudioInput> &audio = session.model->generation->audio;
     if (!audio) return inputs_of_texts(session, sample_texts(*session.model, *session.runtime->plugins), rows);
+    if (audio->frames) {
+        const std::vector<std::vector<float>> tones = usual_tones(*audio);
+        return inputs_of_sources(session, {tones.begin(), tones.end()}, rows);
+    }
     const std::vector<float> samples = sample_audio(*audio);
     return inputs_of_sources(session, {Samples(samples)}, rows);
 }

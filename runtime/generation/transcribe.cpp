@@ -174,6 +174,16 @@ class Recordings {
             if (!failed_[windows[w].audio]) take(windows[w], std::move(found[w]));
     }
 
+    // A window that is shorter than a frame has no text.
+    [[nodiscard]] bool is_heard(Samples window) const {
+        return !input_.frames || input_.frames->lengths.count(static_cast<int64_t>(window.size())) != 0;
+    }
+    [[nodiscard]] std::vector<Source> heard_sources(const std::vector<Samples> &windows) const {
+        std::vector<Source> out;
+        for (const Samples each : windows) out.emplace_back(is_heard(each) ? each : Samples());
+        return out;
+    }
+
     // Of windows by themselves; those that failed have no parts.
     std::vector<Transcript> transcripts_of(const std::vector<Window> &windows, const GenerateOptions &how) {
         std::vector<Samples> samples;
@@ -186,8 +196,9 @@ class Recordings {
                 if (!out[w].parts.empty()) out[w].parts.front().end = seconds(w);
             return out;
         }
-        auto found = generate_from(session_, {samples.begin(), samples.end()}, how);
+        auto found = generate_from(session_, heard_sources(samples), how);
         for (size_t w = 0; w < out.size(); ++w) {
+            if (!is_heard(samples[w])) found[w].emplace_back().finish = Finish::end;
             if (found[w].empty()) continue;
             if (seeks())
                 out[w] = with_segments(*session_.model, seconds(w), std::move(found[w].front()));

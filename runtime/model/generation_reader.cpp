@@ -56,7 +56,9 @@ bool has_all(JsonView value, std::initializer_list<const char *> keys) {
 // Whether the block has the keys of a source, of one kind: a text, audio or an image.
 bool has_source(JsonView value) {
     const bool audio = value.has("source_samples") || value.has("sample_rate"), image = value.has("source_patches");
-    for (const char *key : {"source", "source_ids", "source_lengths"})
+    for (const char *key : {"window", "normalize", "norm_lengths"})
+        if (!audio && value.has(key)) value.at(key).fail("only a source of audio (source_samples) has it");
+    for (const char *key : {"source", "source_ids"})
         if (audio && value.has(key)) value.at(key).fail("the source is audio (source_samples); remove this key");
     for (const char *key : {"source", "source_ids", "source_lengths", "source_samples", "sample_rate"})
         if (image && value.has(key)) value.at(key).fail("the source is an image (source_patches); remove this key");
@@ -72,12 +74,17 @@ void read_scores(JsonView value, const Graph &decode, Generation &generation) {
     generation.scores = output_at(value.at(generation.probabilities ? "probabilities" : "logits"), decode);
 }
 
+// To a decoder with an input of the same name.
+void pass_lengths_on(JsonView name, const Graph &decode, Generation &generation) {
+    generation.decode_takes_lengths = find_input(decode, generation.source_lengths) != nullptr;
+    if (generation.decode_takes_lengths) (void)input_at(name, decode, DType::i32, 1, "B");
+}
+
 void read_text_source(JsonView value, const Graph &encode, const Graph &decode, Generation &generation,
                       const TextFiles &files) {
     generation.source_ids = input_at(value.at("source_ids"), encode, DType::i32, 2, "B S");
     generation.source_lengths = input_at(value.at("source_lengths"), encode, DType::i32, 1, "B");
-    generation.decode_takes_lengths = find_input(decode, generation.source_lengths) != nullptr;
-    if (generation.decode_takes_lengths) (void)input_at(value.at("source_lengths"), decode, DType::i32, 1, "B");
+    pass_lengths_on(value.at("source_lengths"), decode, generation);
     generation.source = codec_at(value.at("source"), files);
     check_all_set(value, encode, {generation.source_ids, generation.source_lengths});
 }
@@ -108,7 +115,15 @@ void read_image_inputs(JsonView value, const Graph &decode, Generation &generati
     generation.image_channels = fixed_size(rows, *find_input(decode, generation.image_rows), 2, 1, most_channels);
 }
 
-void read_audio_source(JsonView value, const Graph &encode, Generation &generation) {
+// Of any length, in frames, or always of the same.
+void read_audio_source(JsonView value, const Graph &encode, const Graph &decode, Generation &generation) {
+    if (has_all(value, {"window", "source_lengths"})) {
+        std::vector<std::string> set;
+        generation.audio = read_audio_in_frames(value, encode, "source_samples", "source_lengths", set);
+        generation.source_lengths = generation.audio->frames->lengths.input;
+        pass_lengths_on(value.at("source_lengths").at("input"), decode, generation);
+        return check_all_set(value, encode, set);
+    }
     constexpr int64_t shortest_audio = 6; // cut in the last sixth
     const JsonView name = value.at("source_samples");
     AudioInput audio{.samples = input_at(name, encode, DType::f32, 2, "B 480000"),
@@ -133,7 +148,7 @@ void read_encoder(JsonView value, const Graph &decode, Generation &generation, c
     const Graph &encode = graph_at(value.at("encode"), model);
     generation.encode = encode.name;
     if (value.has("source_samples"))
-        read_audio_source(value, encode, generation);
+        read_audio_source(value, encode, decode, generation);
     else if (value.has("source_patches"))
         read_image_source(value, encode, generation);
     else
@@ -214,11 +229,12 @@ OutputTokens named_tokens(JsonView generation, const TextCodec &target) {
 }
 
 Generation read_generation(JsonView value, const Model &model, const TextFiles &files) {
-    value.allow_keys({"encode",         "decode",      "source_ids", "source_lengths", "source_samples",
-                      "source_patches", "sample_rate", "target_ids", "target_lengths", "image_rows",
-                      "image_mask",     "image_ahead", "position",   "coordinates",    "logits",
-                      "probabilities",  "start",       "end",        "max_length",     "context",
-                      "sampling",       "decoding",    "source",     "target"});
+    value.allow_keys(
+        {"encode",        "decode",     "source_ids",  "source_lengths", "source_samples", "source_patches",
+         "sample_rate",   "window",     "normalize",   "norm_lengths",   "target_ids",     "target_lengths",
+         "image_rows",    "image_mask", "image_ahead", "position",       "coordinates",    "logits",
+         "probabilities", "start",      "end",         "max_length",     "context",        "sampling",
+         "decoding",      "source",     "target"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;

@@ -63,27 +63,27 @@ struct SourceValues {
 
 // How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
 struct Generation {
-    std::string encode, decode; // graphs; encode is empty for decoder-only models
-    std::string source_ids,
-        source_lengths; // inputs of encode (the lengths also of decode); empty unless it takes texts
+    std::string encode, decode;                // graphs; encode is empty for decoder-only models
+    std::string source_ids;                    // an input of encode; empty unless it takes texts
+    std::string source_lengths;                // of encode, and perhaps decode: of texts, or of audio in frames
     std::optional<SourceValues> source_values; // instead, a window of audio or an image in patches
-    std::optional<AudioInput> audio;           // where it is audio; shorter audio is padded with zeros
-    bool decode_takes_lengths = false;         // decode has an input named like source_lengths
-    std::vector<std::string> encoded;          // outputs of encode that are inputs of decode, with the same names
-    std::string target_ids, position;          // inputs of decode
-    std::string target_lengths;                // likewise, how many of a row's ids count; empty: all of them do
-    std::string image_rows, image_mask;        // likewise, what images show, (B, T, C), and which ids it stands in for,
-                                               // (B, T); empty: decode takes no images
-    std::string image_ahead;       // likewise, how many ids after its own each one sees, (B, T): those of its
-                                   // image; empty: it sees none
-    std::string coordinates;       // likewise, where each id is in time, and in the rows and the columns of its
-                                   // image (B, T, 3); empty: its position alone counts
-    int64_t image_channels = 0;    // C
-    std::string scores;            // its output, (B, T, V)
-    bool probabilities = false;    // scores are probabilities; else logits (log probabilities are logits)
-    int64_t max_length = 0;        // generated tokens, the end not counted
-    int64_t context = INT32_MAX;   // tokens that a target may have in all, as the model was trained
-    int64_t positions = INT32_MAX; // and as decode has positions for, which is found when layers are checked
+    std::optional<AudioInput> audio; // where it is audio: in frames, or padded with zeros to the size of source_values
+    bool decode_takes_lengths = false;  // decode has an input named like source_lengths
+    std::vector<std::string> encoded;   // outputs of encode that are inputs of decode, with the same names
+    std::string target_ids, position;   // inputs of decode
+    std::string target_lengths;         // likewise, how many of a row's ids count; empty: all of them do
+    std::string image_rows, image_mask; // likewise, what images show, (B, T, C), and which ids it stands in for,
+                                        // (B, T); empty: decode takes no images
+    std::string image_ahead;            // likewise, how many ids after its own each one sees, (B, T): those of its
+                                        // image; empty: it sees none
+    std::string coordinates;            // likewise, where each id is in time, and in the rows and the columns of its
+                                        // image (B, T, 3); empty: its position alone counts
+    int64_t image_channels = 0;         // C
+    std::string scores;                 // its output, (B, T, V)
+    bool probabilities = false;         // scores are probabilities; else logits (log probabilities are logits)
+    int64_t max_length = 0;             // generated tokens, the end not counted
+    int64_t context = INT32_MAX;        // tokens that a target may have in all, as the model was trained
+    int64_t positions = INT32_MAX;      // and as decode has positions for, which is found when layers are checked
     std::map<std::string, double> sampling; // how its makers sample from it: numbers of sampling.hpp
     Decoding decoding = {};
     std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes no texts
@@ -94,7 +94,7 @@ struct Generation {
     // Whether the tokens of an image see each other: they have to be computed together.
     [[nodiscard]] bool sees_ahead() const { return !image_ahead.empty(); }
     // Whether it is given texts: as sources or, without an encoder, as prompts.
-    [[nodiscard]] bool takes_texts() const { return !source_values; }
+    [[nodiscard]] bool takes_texts() const { return !source_values && !audio; }
     // Whether it writes what an image says or shows: how an image becomes a source is in Model::images.
     [[nodiscard]] bool takes_images() const { return source_values && !audio; }
     // How given texts become ids: as a source or, without an encoder, as a prompt in the target's tokens.

@@ -31,22 +31,30 @@ void read_labels(JsonView value, Speech &out) {
 
 } // namespace
 
+AudioInput read_audio_in_frames(JsonView value, const Graph &graph, const char *samples, const char *lengths,
+                                std::vector<std::string> &set) {
+    AudioInput out{.samples = input_at(value.at(samples), graph, DType::f32, 3, "B N 1"),
+                   .length = value.at("window").integer(6, longest_window), // cut in the last sixth
+                   .rate = value.at("sample_rate").integer(1, highest_sample_rate)};
+    AudioFrames &frames = out.frames.emplace();
+    if (value.has("normalize")) frames.normalize = value.at("normalize").boolean();
+    frames.lengths = frames_at(value.at(lengths), graph, out.length);
+    set.insert(set.end(), {out.samples, frames.lengths.input});
+    if (value.has("norm_lengths")) {
+        frames.norm_lengths = frames_at(value.at("norm_lengths"), graph, out.length);
+        set.push_back(frames.norm_lengths->input);
+    }
+    return out;
+}
+
 Speech read_speech(JsonView value, const Model &model) {
     value.allow_keys({"graph", "samples", "sample_rate", "window", "normalize", "lengths", "norm_lengths", "logits",
                       "labels", "blank", "delimiter", "space", "lowercase", "clean_up"});
     const Graph &graph = graph_at(value.at("graph"), model);
     Speech out;
     out.graph = graph.name;
-    out.audio = {.samples = input_at(value.at("samples"), graph, DType::f32, 3, "B N 1"),
-                 .length = value.at("window").integer(6, longest_window), // cut in the last sixth
-                 .rate = value.at("sample_rate").integer(1, highest_sample_rate)};
-    if (value.has("normalize")) out.normalize = value.at("normalize").boolean();
-    out.lengths = frames_at(value.at("lengths"), graph, out.audio.length);
-    std::vector<std::string> set{out.audio.samples, out.lengths.input};
-    if (value.has("norm_lengths")) {
-        out.norm_lengths = frames_at(value.at("norm_lengths"), graph, out.audio.length);
-        set.push_back(out.norm_lengths->input);
-    }
+    std::vector<std::string> set;
+    out.audio = read_audio_in_frames(value, graph, "samples", "lengths", set);
     check_all_set(value, graph, set);
     out.logits = output_at(value.at("logits"), graph);
     read_labels(value, out);

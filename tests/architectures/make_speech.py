@@ -1,11 +1,12 @@
-"""The same as make.py for models that score characters for each frame of audio, and what transformers makes of such scores
-and of whole recordings: speech/expected.json.
+"""The same as make.py for models that take audio of any length: those that score characters for each frame, and Moonshine,
+which writes texts. And what transformers makes of such scores and of whole recordings: speech/expected.json.
 
     python3 -m venv venv && venv/bin/pip install torch transformers safetensors
     venv/bin/python tests/architectures/make_speech.py                 writes all
     venv/bin/python tests/architectures/make_speech.py wav2vec2        writes the models whose names begin so
     venv/bin/python tests/architectures/make_speech.py texts           writes speech/expected.json
     venv/bin/python tests/architectures/make_speech.py times           writes speech/times.json
+    venv/bin/python tests/architectures/make_speech.py written         writes speech/written.json
 
 A sequence has the result that it has alone. Lamina takes several as rows of a length that gives a whole number of frames,
 and is told how many frames of each count. Rows behind these are zeros in the golden files.
@@ -19,8 +20,9 @@ import tempfile
 import torch
 import transformers as T
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, decoders, models, normalizers
 
-from tiny import here, is_wanted, save
+from tiny import here, is_wanted, save, vocabulary
 
 LENGTHS = (211, 120)  # samples; neither is that of a whole number of frames
 
@@ -58,6 +60,42 @@ def speech(name, model_class, config, dtype=torch.float16):
         return out
 
     return save(name, model_class(config), {"encode": (inputs, outputs)}, dtype)
+
+
+def moonshine(name, dtype=torch.float16, **more):
+    """What it hears of LENGTHS times 13 samples; its convolutions are always the same."""
+    config = T.MoonshineConfig(**dict(
+        vocab_size=vocabulary, hidden_size=36, intermediate_size=44, encoder_num_hidden_layers=2, decoder_num_hidden_layers=2,
+        encoder_num_attention_heads=3, decoder_num_attention_heads=3, max_position_embeddings=40) | more)
+    kernels, strides = (127, 7, 3), (64, 3, 2)
+    lengths = [13 * length for length in LENGTHS]
+    longest = samples_of(frames_of(max(lengths), kernels, strides) + 1, kernels, strides)
+    frames = frames_of(longest, kernels, strides)
+    samples, target = (torch.randn(len(lengths), longest) * 0.1).to(torch.float64), torch.randint(3, vocabulary, (2, 9))
+    of = lambda n: torch.tensor([frames_of(length, kernels[:n], strides[:n]) for length in lengths])
+    inputs = {"samples": samples[..., None].clone(), "lengths": of(3), "norm_lengths": of(1)}
+    for row, length in zip(inputs["samples"], lengths):
+        row[length:] = 0
+
+    def run(model, b):
+        return model(input_values=samples[b:b + 1, :lengths[b]], decoder_input_ids=target[b:b + 1])
+
+    padded = lambda row: torch.nn.functional.pad(row, (0, 0, 0, frames - row.shape[0]))
+    heard = lambda model: {"hidden": torch.stack([padded(run(model, b).encoder_last_hidden_state[0]) for b in (0, 1)])}
+    written = lambda model: {"logits": torch.cat([run(model, b).logits for b in (0, 1)])}
+    decode = {"ids": target, "position": torch.zeros(2, dtype=torch.int32), "lengths": inputs["lengths"]}
+    return save(name, T.MoonshineForConditionalGeneration(config), {"encode": (inputs, heard), "decode": (decode, written)},
+                dtype)
+
+
+def moonshines():
+    moonshine("moonshine")
+    moonshine("moonshine_biased", torch.bfloat16, hidden_size=40, attention_bias=True, tie_word_embeddings=False,
+              encoder_num_attention_heads=2, decoder_num_attention_heads=2, encoder_hidden_act="relu",
+              decoder_hidden_act="gelu", encoder_num_hidden_layers=1, pad_head_dim_to_multiple_of=8,
+              rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 500.0, "partial_rotary_factor": 0.62})
+    moonshine("moonshine_heads", head_dim=14, decoder_num_attention_heads=6, decoder_num_hidden_layers=1,
+              rope_parameters={"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 1.0})
 
 
 def with_older_names(name):
@@ -210,9 +248,54 @@ def times():
     (here.parent / "speech" / "times.json").write_text(json.dumps(out, ensure_ascii=False) + "\n")
 
 
+def byte_fallback():
+    """A tokenizer like Moonshine's: pieces, and bytes where there is none."""
+    pieces = ["<unk>", "<s>", "</s>", "\u2581", "a", "b", "c", "\u2581a", "\u2581b", "bc", "\u2581abc"]
+    pieces += [f"<0x{byte:02X}>" for byte in (0x41, 0x42, 0x0A, 0x21, 0xC3, 0xA4)]
+    pieces += [f"p{i}" for i in range(vocabulary - len(pieces))]
+    merges = [("\u2581", "a"), ("\u2581", "b"), ("b", "c"), ("\u2581a", "bc")]
+    tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, merges, unk_token="<unk>",
+                                     fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                           decoders.Strip(" ", 1, 0)])
+    tokenizer.add_special_tokens(pieces[:3])
+    return tokenizer
+
+
+def written():
+    """What Moonshine writes of recordings, by generate()."""
+    out = []
+    for model, settings, counts in (("moonshine", {"max_length": 14}, (4000, 895, 2100)),
+                                    ("moonshine_biased", {"max_new_tokens": 9, "num_beams": 3}, (1500, 3333)),
+                                    ("moonshine_heads", {"max_length": 12, "forced_bos_token_id": 7,
+                                                         "begin_suppress_tokens": [5, 20]}, (6000, 1279))):
+        folder = here.parent / "speech" / model
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(here / model, folder, ignore=shutil.ignore_patterns("golden*"))
+        byte_fallback().save(str(folder / "tokenizer.json"))
+        ends = {"bos_token_id": 1, "decoder_start_token_id": 1, "eos_token_id": 2}
+        write_files(folder, {"preprocessor_config.json": EXTRACTOR | {"do_normalize": model == "moonshine_biased"},
+                             "generation_config.json": ends | settings,
+                             "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>",
+                                                       "eos_token": "</s>", "unk_token": "<unk>"}})
+        loaded = T.AutoModelForSpeechSeq2Seq.from_pretrained(folder, dtype=torch.float32).eval()
+        extractor, tokenizer = T.AutoFeatureExtractor.from_pretrained(folder), T.AutoTokenizer.from_pretrained(folder)
+        for count in counts:
+            features = extractor(signal(count).numpy(), sampling_rate=16000, return_tensors="pt", return_attention_mask=True)
+            ids = loaded.generate(features["input_values"], attention_mask=features["attention_mask"])[0].tolist()[1:]
+            ids = ids[:ids.index(2)] if 2 in ids else ids
+            text = tokenizer.decode(ids, skip_special_tokens=True)
+            out.append({"model": model, "samples": count, "ids": ids, "text": text})
+    (here.parent / "speech" / "written.json").write_text(json.dumps(out, indent=1, ensure_ascii=False) + "\n")
+
+
 if __name__ == "__main__":
     torch.manual_seed(11)
     all_of_them()
+    moonshines()
+    if is_wanted("written"):
+        written()
     if is_wanted("texts"):
         texts()
     if is_wanted("times"):

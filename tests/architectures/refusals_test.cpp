@@ -143,8 +143,8 @@ TEST_CASE("architectures: unknown and unsupported settings are named") {
         CHECK_THAT(refusal("llama", "quantization_config", {{"quant_method", method}, {"bits", 4}}),
                    contains("/quantization_config: the weights are quantized by " + method) && contains("GGUF"));
     CHECK_THAT(refusal("llama", "quantization_config", {{"bits", 4}}), contains("/quantization_config"));
-    CHECK_THAT(refusal("bert", "model_type", "moonshine"),
-               contains("'moonshine' is not supported; supported: ") && !contains("did you mean"));
+    CHECK_THAT(refusal("bert", "model_type", "moonshine_streaming"),
+               contains("'moonshine_streaming' is not supported; supported: ") && !contains("did you mean"));
     CHECK_THAT(refusal("llama", "model_type", "lama"),
                contains("/model_type") && contains("llama") && contains("bert"));
     CHECK_THAT(refusal("llama", "hidden_act", "mish"), contains("/hidden_act") && contains("mish") && contains("silu"));
@@ -464,6 +464,23 @@ TEST_CASE("architectures: feed-forward layers and heads that JinaBERT does not h
     CHECK_THAT(refusal("jina_bert", "is_decoder", true), contains("/is_decoder"));
     CHECK_THAT(refusal("jina_bert", "position_embedding_type", "absolute"), contains("position_embeddings.weight"));
     CHECK_THAT(refusal("bert", "position_embedding_type", "alibi"), contains("feed_forward_type: 'original'"));
+}
+
+TEST_CASE("architectures: Moonshine has one number of heads, which is also that of keys and values") {
+    CHECK_THAT(refusal("moonshine", "encoder_num_key_value_heads", 1),
+               contains("/encoder_num_key_value_heads: expected 3"));
+    CHECK(refusal("moonshine", "decoder_num_attention_heads", 6).empty()); // transformers takes the encoder's
+    CHECK_THAT(refusal("moonshine",
+                       [](nlohmann::json &c) {
+                           c["encoder_num_attention_heads"] = 40;
+                           c.erase("encoder_num_key_value_heads");
+                       }),
+               contains("/encoder_num_attention_heads: expected at most the hidden_size, 36"));
+    CHECK_THAT(refusal("moonshine", "head_dim", nullptr), contains("/head_dim: expected a number, found null"));
+    CHECK_THAT(refusal("moonshine", "hidden_size", 48), contains("conv1"));
+    CHECK_THAT(refusal("moonshine", "is_causal", true), contains("/is_causal: expected no such key"));
+    CHECK_THAT(refusal("moonshine", "model_type", "moonshine_streaming"),
+               contains("nearest by its settings is 'moonshine'"));
 }
 
 TEST_CASE("architectures: distances that DeBERTa cannot have rows for are named") {

@@ -1,4 +1,5 @@
-// Models that score characters for each frame of audio. make_speech.py wrote speech/.
+// Models that take audio of any length: those that score characters for each frame of it, and Moonshine, which writes
+// texts. make_speech.py wrote speech/.
 #include "catch.hpp"
 #include "folders.hpp"
 
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 using namespace lamina;
 using matchers::contains;
@@ -244,6 +246,110 @@ TEST_CASE("speech: what would change nothing is refused, and so is bad audio") {
     const Audio wrong{{0, std::numeric_limits<float>::infinity()}, speech_rate};
     CHECK_THAT(message_of([&] { (void)transcribe(session, {wrong}); }), contains("a sample is NaN or infinite"));
     CHECK_THAT(message_of([&] { (void)session.generate({"A"}); }), contains("transcribes audio"));
+}
+
+namespace {
+
+// Moonshine's, of whole audio.
+const Hypothesis &heard_in(const Transcript &transcript) { return transcript.parts.front().hypothesis; }
+
+// The same with windows of so many samples.
+std::filesystem::path with_window(const TemporaryFolder &folder, const char *name, int64_t window) {
+    const std::filesystem::path out = folder.path() / "converted";
+    convert(test::runtime(), Recognizer(name).path(), {}).model.save(out);
+    json settings = test::json_of(out / "model.json");
+    CHECK(settings["generation"]["window"] == 30 * speech_rate);
+    settings["generation"]["window"] = window;
+    std::ofstream(out / "model.json") << settings.dump();
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("speech: Moonshine writes what generate() of transformers does, alone and in batches") {
+    const json wanted = test::json_of(test::architectures / "speech" / "written.json");
+    std::map<std::string, std::vector<json>> of_model;
+    for (const json &each : wanted) of_model[each["model"]].push_back(each);
+    CHECK(of_model.size() == 3);
+    for (const auto &[name, all] : of_model) {
+        INFO(name);
+        Session session = Recognizer(name).session();
+        std::vector<Audio> audios;
+        for (const json &each : all) {
+            audios.push_back(signal(each["samples"].get<size_t>()));
+            const Transcript alone = transcribe(session, {audios.back()}).front();
+            CHECK(heard_in(alone).tokens == each["ids"].get<std::vector<int32_t>>());
+            CHECK(alone.text == each["text"].get<std::string>());
+            CHECK_THAT(alone.parts.front().end,
+                       matchers::within_abs(each["samples"].get<double>() / speech_rate, 1e-9));
+        }
+        const std::vector<Transcript> together = transcribe(session, audios);
+        for (size_t i = 0; i < all.size(); ++i)
+            CHECK(heard_in(together[i]).tokens == all[i]["ids"].get<std::vector<int32_t>>());
+    }
+}
+
+TEST_CASE("speech: what Moonshine hears in long audio are windows, one after the other, also as they come") {
+    const TemporaryFolder folder;
+    Session session = test::session_of(with_window(folder, "moonshine", 2000));
+    Session whole = Recognizer("moonshine").session();
+    Audio audio = signal(6000);
+    std::fill_n(audio.samples.begin() + 1700, 250, 0.0F); // in the last sixth of a window
+    std::vector<std::string> streamed(2);
+    GenerateOptions options;
+    options.stream = [&](size_t i, std::string_view piece) { streamed[i] += piece; };
+    const Audio shorter = signal(1100);
+    const std::vector<Transcript> found = transcribe(session, {audio, shorter}, options);
+    REQUIRE(found[0].parts.size() > 3);
+    CHECK((found[0].parts[0].end > 1700.0 / speech_rate && found[0].parts[0].end < 1950.0 / speech_rate));
+    std::string text;
+    for (const Transcript::Part &part : found[0].parts) {
+        const auto sample = [&](double seconds) { return audio.samples.begin() + std::lround(seconds * speech_rate); };
+        const Audio own{{sample(part.begin), sample(part.end)}, speech_rate};
+        const Transcript alone = transcribe(whole, {own}).front();
+        CHECK(part.hypothesis.tokens == heard_in(alone).tokens);
+        text += part.hypothesis.text;
+    }
+    CHECK(streamed[0] == found[0].text);
+    CHECK(streamed[1] == text_of(whole, shorter));
+    CHECK_THAT(found[0].parts.back().end, matchers::within_abs(6000.0 / speech_rate, 1e-9));
+    // What is shorter than a frame has no text, wherever it stands.
+    const std::vector<Transcript> shortest = transcribe(session, {signal(894), shorter, signal(1)});
+    CHECK((shortest[0].text.empty() && shortest[2].text.empty()));
+    CHECK(heard_in(shortest[0]).finish == Finish::end);
+    CHECK_THAT(shortest[0].parts.front().end, matchers::within_abs(894.0 / speech_rate, 1e-9));
+    CHECK(shortest[1].text == streamed[1]);
+    CHECK_THAT(message_of([&] { (void)session.generate({"A"}); }), contains("takes audio, not text"));
+    options = {};
+    options.timestamps = Timestamps::segments;
+    CHECK_THAT(message_of([&] { (void)transcribe(session, {shorter}, options); }), contains("gives none"));
+}
+
+TEST_CASE("speech: a source of audio in frames that does not fit its graphs is refused") {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = with_window(folder, "moonshine", 2000) / "model.json";
+    const json written = test::json_of(file);
+    const auto refusal = [&](const char *key, const json &value) {
+        json changed = written;
+        changed["generation"][key] = value;
+        if (value.is_null()) changed["generation"].erase(key);
+        std::ofstream(file) << changed.dump();
+        return message_of([&] { (void)test::runtime().load(file.parent_path()); });
+    };
+    CHECK(refusal("normalize", true).empty());
+    CHECK_THAT(refusal("window", 5), contains("/generation/window"));
+    CHECK_THAT(refusal("window", nullptr), contains("'source_lengths' needs the key 'window' beside it"));
+    CHECK_THAT(refusal("norm_lengths", nullptr), contains("nothing gives the input 'norm_lengths'"));
+    CHECK_THAT(refusal("source_samples", "lengths"), contains("/generation/source_samples") && contains("\"B N 1\""));
+    CHECK_THAT(refusal("source_lengths", {{"input", "lengths"}, {"width", 895}, {"step", 0}}),
+               contains("/generation/source_lengths/step"));
+    CHECK_THAT(refusal("source_ids", "samples"), contains("the source is audio (source_samples)"));
+    CHECK_THAT(message_of_loading(Recognizer("moonshine", {{"preprocessor_config.json",
+                                                            {{"feature_extractor_type", "WhisperFeatureExtractor"}}}})),
+               contains("/feature_extractor_type") && contains("Wav2Vec2FeatureExtractor"));
+    // Without the files about audio and texts, it takes tensors alone.
+    const ModelContents bare = inspect(test::runtime().load(test::architectures / "models" / "moonshine"));
+    CHECK((!bare.generation && bare.graphs.contains("decode")));
 }
 
 TEST_CASE("speech: files that are not understood are refused") {

@@ -140,7 +140,8 @@ def of_key(config, key, otherwise):
 
 def of_rotary(config):
     """The types of rotary positions, in the spelling of now and in the older ones."""
-    head_dim = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    heads = config.get("num_attention_heads") or config["encoder_num_attention_heads"]
+    head_dim = config.get("head_dim") or config["hidden_size"] // heads
     factors = {"HALF": [1.0 + 0.5 * i for i in range(head_dim // 2)], "TWICE": [2.0 + i for i in range(head_dim // 2)]}
     old = ["rope_parameters"] if "rope_parameters" in config else []
     for rope in ROPES:

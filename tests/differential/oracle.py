@@ -113,6 +113,12 @@ def run(model, family):
         r = model(pixel_values=torch.nn.functional.pad(pixels, (0, rest, 0, rest)),
                   decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
         return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
+    if family == "moonshine":
+        count = ((LENGTH - 1) * 2 + 3 - 1) * 3 + 7  # of steps of its first convolution, for LENGTH frames
+        count = (count - 1) * 64 + 127
+        samples = torch.tensor(models.uniform("samples", BATCH * count)).reshape(BATCH, -1).to(torch.float32)
+        r = model(input_values=samples, decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
+        return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
     if family in ("hubert", "wav2vec2", "wavlm"):
         count, convolutions = LENGTH, model.config.num_feat_extract_layers  # of frames, with no samples left over
         for kernel, stride in reversed(list(zip(model.config.conv_kernel, model.config.conv_stride))[:convolutions]):

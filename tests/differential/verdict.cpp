@@ -200,9 +200,9 @@ std::map<std::string, std::vector<float>> Reader::run(const Model &model) {
         if (!inside.graphs.contains(graph)) continue;
         TensorMap inputs;
         bool has_lengths = false;
-        if (std::ranges::any_of(inside.graphs.at(graph).inputs,
-                                [](const ModelTensor &input) { return input.dims == "B N 1"; }))
-            inputs = frames_of(inside, inside.graphs.at(graph));
+        const bool framed = std::ranges::any_of(inside.graphs.at(graph).inputs,
+                                                [](const ModelTensor &input) { return input.dims == "B N 1"; });
+        if (framed) inputs = frames_of(inside, inside.graphs.at(graph));
         if (graph == std::string("encode_image") &&
             std::ranges::find(inside.graphs.at(graph).inputs, "coordinates", &ModelTensor::name) !=
                 inside.graphs.at(graph).inputs.end())
@@ -226,6 +226,7 @@ std::map<std::string, std::vector<float>> Reader::run(const Model &model) {
                 const std::vector<float> found = values(tensor, has_lengths && graph == std::string("encode"));
                 out[name].insert(out[name].end(), found.begin(), found.end());
             }
+        if (framed) encoded["lengths"] = inputs.at("lengths"); // which a decoder takes, too
     }
     return out;
 }

@@ -17,7 +17,7 @@ namespace {
 // "C" stands twice, as texts of labels may.
 model::Speech speech() {
     model::Speech out;
-    out.audio.rate = 100, out.lengths.step = 10;
+    out.audio.rate = 100, out.audio.frames.emplace().lengths.step = 10;
     out.labels = {"A", "-", "B", "|", "C", "C"}, out.blank = "-", out.delimiter = "|";
     return out;
 }
