@@ -34,7 +34,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "config_keys.json"
 
-MODEL_TYPES = ["albert", "bart", "bert", "bloom", "camembert", "clip", "clip_text_model", "clip_vision_model", "cohere",
+MODEL_TYPES = ["albert", "bart", "bert", "blip", "blip_text_model", "blip_vision_model", "bloom", "camembert", "clip",
+               "clip_text_model", "clip_vision_model", "cohere",
                "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
                "ernie4_5", "ernie4_5_moe", "esm", "exaone4", "falcon", "falcon_h1", "falcon_mamba", "gemma", "gemma2",
                "gemma3", "gemma3_text", "gemma4", "gemma4_text", "gemma4_vision", "glm", "glm4", "glm4_moe", "glm4_moe_lite",
@@ -115,7 +116,8 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
              for model_type in ("albert", "bert", "camembert", "electra", "roberta", "xlm-roberta")}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
-ELSEWHERE = {"esm": {"rope_theta": 10000.0}, "gemma3": {"boi_token_index": 255999, "eoi_token_index": 256000},
+ELSEWHERE = {"blip_text_model": {"bos_token_id": 30522, "sep_token_id": 102},
+             "esm": {"rope_theta": 10000.0}, "gemma3": {"boi_token_index": 255999, "eoi_token_index": 256000},
              "gemma4": {"boi_token_id": 255999, "eoi_token_id": 258882},
              "internvl": {"vision_feature_layer": -1, "vision_feature_select_strategy": "default"},
              "llava": {"vision_feature_select_strategy": "default"},
@@ -132,7 +134,9 @@ RENAMED = {"jina_bert": ("bert", {"feed_forward_type": "original", "position_emb
 OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None}}
 
 # Classes of parts that no task has by themselves.
-PARTS = {"idefics3_vision": "Idefics3VisionTransformer", "smolvlm_vision": "SmolVLMVisionTransformer",
+PARTS = {"blip": "BlipForConditionalGeneration", "blip_text_model": "BlipTextLMHeadModel",
+         "blip_vision_model": "BlipVisionModel", "idefics3_vision": "Idefics3VisionTransformer",
+         "smolvlm_vision": "SmolVLMVisionTransformer",
          "qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
          "qwen2_vl_vision": "Qwen2VisionTransformerPretrainedModel", "qwen3_vl_moe_vision": "Qwen3VLMoeVisionModel",
          "qwen3_vl_vision": "Qwen3VLVisionModel",

@@ -28,8 +28,9 @@ struct Processor {
     int64_t resample;
     std::array<double, 3> mean, deviation;
 };
-constexpr std::array<Processor, 12> processors{{
+constexpr std::array<Processor, 13> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
+    {"Blip", 384, 0, true, true, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
     {"Gemma3", 224, 0, true, false, 2, halves, halves},
@@ -50,9 +51,12 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
     for (const char *end : {"ImageProcessor", "FeatureExtractor"})
         if (const size_t at = name.find(end); at != std::string::npos) name.resize(at);
     if (name == "Qwen2_5_VL") name = "Qwen2VL"; // an older name
+    if (name.empty() && model_type == "vision-encoder-decoder")
+        config.fail(key, "is missing: expected the class that prepares images, such as ViTImageProcessor");
     if (name.empty())
         name = model_type == "vit"        ? "ViT"
                : model_type == "deit"     ? "DeiT"
+               : model_type == "blip"     ? "Blip"
                : model_type == "dinov2"   ? "Bit"
                : model_type == "siglip"   ? "Siglip"
                : model_type == "pixtral"  ? "Pixtral"

@@ -179,6 +179,26 @@ TEST_CASE("image texts: folders of other parts are refused, with the key") {
     CHECK(refusal_with("/vocab_size", 53).empty()); // as training scripts write it
 }
 
+TEST_CASE("image texts: BLIP's texts begin and end as its part for texts says, and its other classes are refused") {
+    const TemporaryFolder folder;
+    with_files(folder, "blip");
+    folder.write("generation_config.json", R"({"bos_token_id": 7, "decoder_start_token_id": 8, "eos_token_id": 9})");
+    const TextGeneration generation = inspect(runtime().load(folder.path())).generation.value();
+    CHECK(generation.start == std::vector<std::string>{"w5"});
+    CHECK(generation.end == std::vector<std::string>{"w2"});
+    for (const char *name : {"BlipForQuestionAnswering", "BlipForImageTextRetrieval", "BlipModel"}) {
+        json config = json_of(test::architectures / "models" / "blip" / "config.json");
+        config["architectures"] = {name};
+        folder.write("config.json", config.dump());
+        CHECK_THAT(message_of([&] { (void)runtime().load(folder.path()); }),
+                   contains("/architectures: '" + std::string(name) + "' is not supported; supported: "));
+    }
+    json config = json_of(test::architectures / "models" / "blip" / "config.json");
+    config["text_config"]["is_decoder"] = false;
+    folder.write("config.json", config.dump());
+    CHECK_THAT(message_of([&] { (void)runtime().load(folder.path()); }), contains("/text_config/is_decoder"));
+}
+
 TEST_CASE("image texts: a model.json whose parts for images and generation differ is refused") {
     CHECK(refusal_after([](json &) {}).empty());
     CHECK_THAT(refusal_after([](json &model) { model.erase("images"); }),

@@ -306,8 +306,8 @@ TEST_CASE("images: a text's vector is read where the tokenizer ends texts, or th
 
 TEST_CASE("images: a preprocessor that is not supported is refused") {
     const json size = {{"height", 12}, {"width", 20}};
-    CHECK_THAT(refusal_of({{"size", size}, {"image_processor_type", "BlipImageProcessor"}}),
-               contains("image_processor_type") && contains("'BlipImageProcessor' is not supported"));
+    CHECK_THAT(refusal_of({{"size", size}, {"image_processor_type", "SamImageProcessor"}}),
+               contains("image_processor_type") && contains("'SamImageProcessor' is not supported"));
     CHECK_THAT(refusal_of({{"image_processor_type", "Qwen2VLImageProcessor"}}),
                contains("/image_size") && contains("any size, and the model takes one"));
     CHECK_THAT(refusal_of({{"size", {{"height", 16}, {"width", 20}}}}),

@@ -45,6 +45,25 @@ def trocrs():
                                            use_learned_position_embeddings=False, cross_attention_hidden_size=36))
 
 
+def blip(name, texts=(), images=(), tie=True, side=4, size=12):
+    """Texts begin with the token 5."""
+    config = T.BlipConfig(
+        text_config=dict(vocab_size=vocabulary, hidden_size=30, num_hidden_layers=2, num_attention_heads=5,
+                         intermediate_size=52, max_position_embeddings=32, bos_token_id=5, eos_token_id=3, sep_token_id=2,
+                         pad_token_id=1) | dict(texts),
+        vision_config=dict(hidden_size=36, num_hidden_layers=2, num_attention_heads=3, intermediate_size=44, image_size=size,
+                           patch_size=side) | dict(images), tie_word_embeddings=tie)
+    pixels, target = random_pixels(size, size), ids(2, 9)
+    run = lambda m: m(pixel_values=pixels, input_ids=target)
+    save(name, T.BlipForConditionalGeneration(config), {
+        "encode": ({"patches": patches_of(pixels, side)}, lambda m: {"hidden": run(m).last_hidden_state}),
+        "decode": ({"ids": target, "position": torch.zeros(2, dtype=torch.int32)}, lambda m: {"logits": run(m).logits})})
+
+
 if __name__ == "__main__":
     torch.manual_seed(11)
     trocrs()
+    blip("blip")
+    blip("blip_untied", dict(hidden_act="relu", layer_norm_eps=1e-3, tie_word_embeddings=False, hidden_size=36,
+                             num_attention_heads=3, num_hidden_layers=1),
+         dict(hidden_act="gelu_new", layer_norm_eps=1e-2), tie=False, side=3, size=17)

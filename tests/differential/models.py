@@ -318,6 +318,11 @@ def plain_models():
                   bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, cross_attention_hidden_size=24)
     yield plain(T.VisionEncoderDecoderModel, T.VisionEncoderDecoderConfig, encoder=vit | dict(model_type="vit"),
                 decoder=writer)
+    images = {k: v for k, v in vit.items() if k != "qkv_bias"}
+    texts = ENCODER | dict(hidden_size=20, num_attention_heads=5, hidden_act="gelu", layer_norm_eps=1e-5, bos_token_id=5,
+                           eos_token_id=3, sep_token_id=2, pad_token_id=1, is_decoder=True, tie_word_embeddings=True)
+    yield plain(T.BlipForConditionalGeneration, T.BlipConfig, vision_config=images | dict(model_type="blip_vision_model"),
+                text_config=texts | dict(model_type="blip_text_model"), tie_word_embeddings=True)
     half = ENCODER | dict(layer_norm_eps=1e-5, hidden_act="quick_gelu")
     images = {k: v for k, v in half.items() if k not in ("vocab_size", "max_position_embeddings")}
     yield plain(T.CLIPModel, T.CLIPConfig, projection_dim=16, logit_scale_init_value=2.5,

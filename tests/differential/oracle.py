@@ -106,12 +106,15 @@ def run(model, family):
         features = torch.tensor(extractor._np_extract_fbank_features(samples.to(torch.float32).numpy(), "cpu"))
         r = model(input_features=features, decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
         return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
-    if family == "vision-encoder-decoder":
-        vision = model.config.encoder
+    if family in ("blip", "vision-encoder-decoder"):
+        vision = model.config.vision_config if family == "blip" else model.config.encoder
         pixels = models.patches(BATCH, (vision.image_size // vision.patch_size) ** 2, vision.patch_size)
         rest = vision.image_size - pixels.shape[-1]  # right of the last patch, and below
-        r = model(pixel_values=torch.nn.functional.pad(pixels, (0, rest, 0, rest)),
-                  decoder_input_ids=models.ids("target", BATCH, TARGET), return_dict=True)
+        pixels, target = torch.nn.functional.pad(pixels, (0, rest, 0, rest)), models.ids("target", BATCH, TARGET)
+        if family == "blip":
+            r = model(pixel_values=pixels, input_ids=target, return_dict=True)
+            return {"hidden": r.last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
+        r = model(pixel_values=pixels, decoder_input_ids=target, return_dict=True)
         return {"hidden": r.encoder_last_hidden_state.reshape(-1), "logits": r.logits.reshape(-1)}
     if family == "moonshine":
         count = ((LENGTH - 1) * 2 + 3 - 1) * 3 + 7  # of steps of its first convolution, for LENGTH frames
