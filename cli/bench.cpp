@@ -147,8 +147,7 @@ int bench(BenchOptions options, const Arguments &app, const GlobalOptions &globa
     check_output_file(options.svg, "--svg", ".svg");
     for (const std::string &path : targets.models)
         check_workload_usage(app, options.models.work, runtime.load(path, load_options(options.load)));
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     if (!options.beside.empty()) options.layers.beside = runtime.device(options.beside);
     const Assignments named = variants(options.session.variants, runtime, device);
     if (!options.models.perplexity.empty()) {

@@ -196,8 +196,7 @@ int chat(ChatCommandOptions options, const Arguments &app, const GlobalOptions &
     (void)chat_prompt(model, {{"user", "Hello"}}); // a model that cannot talk is refused before a device is opened
     options.generate = answer_options(options, app, model, output);
     options.generate.grammar = grammar_of(options.grammar);
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     const SessionOptions how = session_options(options.session, runtime, device);
     Session session = runtime.session(model, device, how);
     use_draft(session, options.draft, runtime, how);

@@ -180,10 +180,9 @@ int check(const CheckCommandOptions &all, const Arguments &app, const GlobalOpti
     if (options.own_cases_only)
         refuse_given(app, {"--thorough"}, "cannot be used with --own-cases: it is about generated cases");
     const Runtime runtime(global.runtime(output));
-    const Device device = runtime.device(global.device);
-    if (device.id == "reference")
+    if (global.device == "reference")
         throw Error(ErrorCode::usage, "other devices are checked against 'reference': name another device");
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     if (all.compile)
         return compile({options.layers, options.own_cases_only, options.seed, {}}, all.model, runtime, device, output);
     if (all.admit) return admit(options, runtime, device, !global.no_cache, output);

@@ -42,8 +42,8 @@ struct Command {
     std::function<int(Output &)> run;
 };
 
-// Prints on stderr which device was chosen, and why. In devices.cpp.
-void note_device(const Device &device, Output &output);
+// The device that --device asks for. Says on stderr which it is, and why. In devices.cpp.
+[[nodiscard]] Device chosen_device(const Runtime &runtime, const GlobalOptions &global, Output &output);
 
 // Each is in the file of its name. `global` must outlive the command.
 Command add_run(const Arguments &lamina, const GlobalOptions &global);

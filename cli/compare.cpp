@@ -180,8 +180,7 @@ int compare(const CompareCommandOptions &options, const Arguments &app, const Gl
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model, load_options(options.load));
     refuse_cache(app, inspect(model));
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     if (!options.with.empty()) return compare_with(options, runtime, model, device, output);
     if (!options.record.empty()) throw Error(ErrorCode::usage, "--record needs --with transformers");
 

@@ -69,8 +69,10 @@ int show_devices(const GlobalOptions &global, Output &output) {
 
 } // namespace
 
-void note_device(const Device &device, Output &output) {
-    output.note("on " + device.id + " (" + device.name + ")" + (device.reason.empty() ? "" : ": " + device.reason));
+Device chosen_device(const Runtime &runtime, const GlobalOptions &global, Output &output) {
+    Device out = runtime.device(global.device);
+    output.note("on " + out.id + " (" + out.name + ")" + (out.reason.empty() ? "" : ": " + out.reason));
+    return out;
 }
 
 Command add_devices(const Arguments &lamina, const GlobalOptions &global) {

@@ -84,8 +84,7 @@ int embed_lines(const EmbedOptions &options, const GlobalOptions &global, const 
     auto corpus = std::make_unique<Corpus>(options.texts, options.field);
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     Session session = runtime.session(model, device, session_options(options.session, runtime, device));
     ReadOptions reading{.batch = static_cast<size_t>(options.batch), .truncate = options.truncate};
     reading.windows = options.windows;

@@ -112,8 +112,7 @@ int profile(const ProfileOptions &options, const Arguments &app, const GlobalOpt
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
     check_workload_usage(app, options.work, model);
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     const Workload work(model, options.work);
     SessionOptions how = session_options(options.session, runtime, device);
     const DeviceLimits limits(runtime, device);

@@ -290,8 +290,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     check_usage(options, app, output.json());
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model, load_options(options.load));
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     SessionOptions how = session_options(options.session, runtime, device);
     if (!options.inputs.empty()) {
         run_tensors(options, runtime, model, device, how, output);

@@ -80,8 +80,7 @@ int search(const SearchOptions &options, const GlobalOptions &global, const Argu
                                           to_string(vectors.shape()) + " of " + name_of(vectors.dtype()));
     const Runtime runtime(global.runtime(output));
     const Model model = runtime.load(options.model);
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     Session session = runtime.session(model, device, session_options(options.session, runtime, device));
     ReadOptions reading;
     reading.prompt =

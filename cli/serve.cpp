@@ -189,8 +189,7 @@ int serve(const ServeArguments &arguments, const GlobalOptions &global, Output &
     RuntimeOptions how = global.runtime(output);
     how.working = in_server<serve::StopIfLeft>("lamina_stop_if_left");
     const Runtime runtime(how);
-    const Device device = runtime.device(global.device);
-    note_device(device, output);
+    const Device device = chosen_device(runtime, global, output);
     const std::unique_ptr<serve::Server> server(
         in_server<serve::NewServer>("lamina_new_server")(options, runtime, device));
     std::vector<std::string> names;

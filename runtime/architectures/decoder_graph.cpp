@@ -41,6 +41,15 @@ int64_t common_window(const Config &config) {
     return 0;
 }
 
+AttentionHeads AttentionHeads::of(const Config &config, int64_t width) {
+    const char *const key = "num_attention_heads";
+    const int64_t count = config.positive(key);
+    const AttentionHeads out{count, config.integer("num_key_value_heads", count),
+                             config.integer("head_dim", width / count)};
+    if (out.dim == 0) config.fail(key, "expected at most the hidden_size, " + std::to_string(width));
+    return out;
+}
+
 double clip_of(const Config &config, const char *key) {
     const double clip = config.real(key, 0);
     if (config.has(key) && !(clip >= 1e-3 && clip <= 1e6))
@@ -113,7 +122,8 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                                                  const SelfAttention &options) const {
     GraphWriter &graph = *graph_;
     const std::string query = options.gated ? ".query" : ".q_proj", gate = ".gate";
-    const int64_t width = options.heads * options.head_dim, kv_width = options.kv_heads * options.head_dim;
+    const int64_t width = options.heads.count * options.heads.dim,
+                  kv_width = options.heads.kv_count * options.heads.dim;
     split_if_fused(*draft_, graph, module + ".qkv_proj",
                    {.inputs = graph.channels(x),
                     .parts = {{module + ".q_proj", options.gated ? 2 * width : width},
@@ -124,10 +134,10 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                        {.inputs = graph.channels(x),
                         .parts = {{module + query, width}, {module + gate, width}},
                         .biased = options.biased},
-                       options.heads);
+                       options.heads.count);
     const auto projected = [&](const std::string &name, int64_t heads) {
         const GraphWriter::Tensor rows =
-            graph.linear(module + name, x, {.outputs = heads * options.head_dim, .biased = options.biased});
+            graph.linear(module + name, x, {.outputs = heads * options.heads.dim, .biased = options.biased});
         if (options.clip == 0) return rows;
         return graph.layer(module + name + ".clipped", "activation", {{"x", rows}},
                            {{"activation", "clamp"}, {"scale", options.clip}});
@@ -137,12 +147,12 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
         return options.rotary != nullptr ? (*options.rotary)(graph, module + name + "_rotary", rows, heads, position_)
                                          : rows;
     };
-    const GraphWriter::Tensor q = placed(".q", projected(query, options.heads), options.heads),
-                              k = placed(".k", projected(".k_proj", options.kv_heads), options.kv_heads),
-                              v = projected(".v_proj", options.kv_heads);
+    const GraphWriter::Tensor q = placed(".q", projected(query, options.heads.count), options.heads.count),
+                              k = placed(".k", projected(".k_proj", options.heads.kv_count), options.heads.kv_count),
+                              v = projected(".v_proj", options.heads.kv_count);
     GraphWriter::Tensor attended = graph.attention(module + ".heads", q, k, v,
-                                                   {.heads = options.heads,
-                                                    .kv_heads = options.kv_heads,
+                                                   {.heads = options.heads.count,
+                                                    .kv_heads = options.heads.kv_count,
                                                     .causal = options.causal,
                                                     .scale = options.scale,
                                                     .softcap = options.softcap,
@@ -154,9 +164,9 @@ GraphWriter::Tensor DecoderGraph::self_attention(const std::string &module, cons
                                                     .slopes = options.slopes,
                                                     .sinks = options.sinks});
     if (options.gated)
-        attended =
-            graph.layer(module + ".gated", "activation", {{"x", projected(gate, options.heads)}, {"times", attended}},
-                        {{"activation", "sigmoid"}});
+        attended = graph.layer(module + ".gated", "activation",
+                               {{"x", projected(gate, options.heads.count)}, {"times", attended}},
+                               {{"activation", "sigmoid"}});
     if (options.factor != 1)
         attended = graph.layer(module + ".factor", "activation", {{"x", attended}},
                                {{"activation", "none"}, {"factor", options.factor}});

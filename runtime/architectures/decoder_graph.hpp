@@ -23,6 +23,14 @@ void refuse_sliding_layers(const Config &config);
 // Whether the decoder of these files has a head for words.
 [[nodiscard]] bool continues_texts(const Draft &draft);
 
+// How many heads queries have, and keys and values, and the channels of each.
+struct AttentionHeads {
+    int64_t count, kv_count, dim;
+
+    // By "num_attention_heads", "num_key_value_heads" and "head_dim".
+    [[nodiscard]] static AttentionHeads of(const Config &config, int64_t width);
+};
+
 class DecoderGraph {
   public:
     // It continues texts if the model has a head for words. It reads them if the model was trained to classify them, or
@@ -58,7 +66,7 @@ class DecoderGraph {
                                                    const GraphWriter::Tensor &x) const;
 
     struct SelfAttention {
-        int64_t heads, kv_heads, head_dim;
+        AttentionHeads heads;
         bool biased = false, out_biased = false;
         bool gated = false; // what a head attends to is multiplied by a sigmoid: MODULE.q_proj has both, head by head
         std::string out = "o_proj";

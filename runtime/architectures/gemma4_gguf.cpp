@@ -1,10 +1,10 @@
 #include "architectures/gemma4_gguf.hpp"
 
+#include "architectures/weight_parts.hpp"
 #include "model/gguf_metadata.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <vector>
 
 namespace lamina::architectures {
@@ -39,8 +39,7 @@ double turned_part(const GgufFacts &file, int64_t head_dim) {
                                           " numbers in f32, first ones and then 1e30");
     };
     if (divisors.type.dtype != DType::f32 || divisors.type.shape != Shape{head_dim / 2}) refuse();
-    std::vector<float> values(static_cast<size_t>(head_dim / 2));
-    std::memcpy(values.data(), divisors.bytes().data(), divisors.bytes().size());
+    const std::vector<float> values = numbers_of(divisors);
     constexpr float huge = 1e20F;
     const auto still = std::ranges::find_if(values, [](float each) { return each != 1; });
     if (!std::ranges::all_of(still, values.end(), [](float each) { return each >= huge; })) refuse();

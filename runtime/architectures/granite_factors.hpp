@@ -1,14 +1,14 @@
-// Granite's factors (IBM). Its layers add `residual` times what they compute; here tokens are kept divided by that
-// instead, which a norm does not see but for its epsilon.
+// What all of Granite's models have in common (IBM): factors, and mixtures of experts.
 #pragma once
 
-#include "architectures/config.hpp"
+#include "architectures/mixture.hpp"
 
-#include <cstdint>
-#include <string>
+#include <array>
 
 namespace lamina::architectures {
 
+// Layers add `residual` times what they compute; here tokens are kept divided by that instead, which a norm does not
+// see but for its epsilon.
 struct GraniteFactors {
     double embedding = 1, residual = 1;
     double attention = 0; // 0: as usual
@@ -35,5 +35,27 @@ struct GraniteFactors {
         return out;
     }
 };
+
+inline constexpr std::array<SettingName, 5> granite_factor_settings{{
+    {"attention.scale", "attention_multiplier"},
+    {"embedding_scale", "embedding_multiplier"},
+    {"logit_scale", "logits_scaling"},
+    {"residual_scale", "residual_multiplier"},
+    {"rope.scaling.finetuned", "positions_count"}, // false in hybrids
+}};
+
+inline constexpr MixtureKind granite_mixture{.block = ".block_sparse_moe",
+                                             .router = "router.layer",
+                                             .experts = "num_local_experts",
+                                             .hidden = "intermediate_size",
+                                             .inputs = "input_linear.weight",
+                                             .outputs = "output_linear.weight"};
+inline constexpr std::array<TensorName, 5> granite_mixture_tensors{{
+    {"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.router.layer"},
+    {"blk.{i}.ffn_gate_exps", "model.layers.{i}.block_sparse_moe.experts.gate_proj"},
+    {"blk.{i}.ffn_up_exps", "model.layers.{i}.block_sparse_moe.experts.up_proj"},
+    {"blk.{i}.ffn_down_exps", "model.layers.{i}.block_sparse_moe.experts.down_proj"},
+    {"blk.{i}.ffn_gate_up_exps", "model.layers.{i}.block_sparse_moe.experts.gate_up_proj"},
+}};
 
 } // namespace lamina::architectures

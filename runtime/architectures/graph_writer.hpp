@@ -89,10 +89,10 @@ class GraphWriter {
     };
     Tensor linear(const std::string &module, const Tensor &x, const Linear &options);
 
-    // up, down and gate are submodules of `module`: {.up = "up_proj", .down = "down_proj", .gate = "gate_proj"}.
+    // up, down and gate are submodules of `module`, such as "gate_proj"; without a gate, it is empty.
     struct FeedForward {
         int64_t hidden; // channels
-        std::string activation, up, down, gate = {};
+        std::string activation, up = "up_proj", down = "down_proj", gate = {};
         Tensor residual = {};
         bool biased = true, down_biased = biased;
         std::string name = {}; // of the layer, if it is not MODULE.feed_forward

@@ -98,8 +98,6 @@ GraphWriter::Tensor GroupedMixture::operator()(int64_t number, GraphWriter &grap
     return graph.feed_forward(layer + (mixed ? ".mlp.shared_experts" : ".mlp"), normed,
                               {.hidden = mixed ? shared_ : hidden_,
                                .activation = activation_,
-                               .up = "up_proj",
-                               .down = "down_proj",
                                .gate = "gate_proj",
                                .residual = mixed ? mixture_(layer, graph, normed, x) : x,
                                .biased = biased_});

@@ -1,7 +1,7 @@
 #include "architectures/made_weights.hpp"
 
+#include "architectures/weight_parts.hpp"
 #include "base/product.hpp"
-#include "base/storage.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +12,6 @@
 namespace lamina::architectures {
 namespace {
 
-std::vector<float> values_of(const model::Weight &weight) {
-    const auto &storage = storage_of(weight.type.dtype);
-    std::vector<float> out(static_cast<size_t>(element_count(weight.type.shape)));
-    storage.widen(weight.bytes().data(), static_cast<int64_t>(out.size()) / storage.block_values, out.data());
-    return out;
-}
-
 std::span<float> floats(std::span<std::byte> bytes) {
     return {reinterpret_cast<float *>(bytes.data()), bytes.size() / sizeof(float)};
 }
@@ -28,7 +21,7 @@ std::span<float> floats(std::span<std::byte> bytes) {
 model::Weight normalized_rows(const model::Weight &table, const model::Weight &weight, const model::Weight &bias,
                               double eps) {
     return model::Weight::made_of({DType::f32, table.type.shape}, {table, weight, bias}, [=](std::span<std::byte> out) {
-        const std::vector<float> x = values_of(table), factor = values_of(weight), added = values_of(bias);
+        const std::vector<float> x = numbers_of(table), factor = numbers_of(weight), added = numbers_of(bias);
         const size_t columns = factor.size();
         const std::span<float> y = floats(out);
         for (size_t at = 0; at < y.size(); at += columns) {
@@ -49,11 +42,12 @@ model::Weight projected_rows(const model::Weight &table, const model::Weight &we
     const int64_t outputs = weight.type.shape.at(0);
     std::vector<model::Weight> parts{table, weight};
     if (bias) parts.push_back(*bias);
-    return model::Weight::made_of(
-        {DType::f32, {table.type.shape.at(0), outputs}}, std::move(parts), [=](std::span<std::byte> out) {
-            const std::vector<float> added = bias ? values_of(*bias) : std::vector<float>(static_cast<size_t>(outputs));
-            multiply(values_of(table), values_of(weight), added, floats(out));
-        });
+    return model::Weight::made_of({DType::f32, {table.type.shape.at(0), outputs}}, std::move(parts),
+                                  [=](std::span<std::byte> out) {
+                                      const std::vector<float> added =
+                                          bias ? numbers_of(*bias) : std::vector<float>(static_cast<size_t>(outputs));
+                                      multiply(numbers_of(table), numbers_of(weight), added, floats(out));
+                                  });
 }
 
 model::Weight made_of_values(const Shape &shape, const std::vector<model::Weight> &parts,
@@ -61,7 +55,7 @@ model::Weight made_of_values(const Shape &shape, const std::vector<model::Weight
     return model::Weight::made_of({DType::f32, shape}, parts,
                                   [parts, fill = std::move(fill)](std::span<std::byte> out) {
                                       std::vector<std::vector<float>> values;
-                                      for (const model::Weight &part : parts) values.push_back(values_of(part));
+                                      for (const model::Weight &part : parts) values.push_back(numbers_of(part));
                                       std::ranges::fill(floats(out), 0.0F);
                                       fill({values.begin(), values.end()}, floats(out));
                                   });

@@ -126,14 +126,9 @@ GraphWriter::Tensor PixtralTower::layer(int64_t number, const GraphWriter::Tenso
                                                    {.heads = heads_, .kv_heads = heads_, .key_lengths = patch_lengths}),
                               added = graph_.linear(module + ".o_proj", attended,
                                                     {.outputs = width_, .residual = x, .biased = false});
-    return graph_.feed_forward(name + ".feed_forward", graph_.rms_norm(name + ".ffn_norm", added, {.eps = eps}),
-                               {.hidden = hidden_,
-                                .activation = activation_,
-                                .up = "up_proj",
-                                .down = "down_proj",
-                                .gate = "gate_proj",
-                                .residual = added,
-                                .biased = false});
+    return graph_.feed_forward(
+        name + ".feed_forward", graph_.rms_norm(name + ".ffn_norm", added, {.eps = eps}),
+        {.hidden = hidden_, .activation = activation_, .gate = "gate_proj", .residual = added, .biased = false});
 }
 
 void PixtralTower::require_layer(int64_t number) const {

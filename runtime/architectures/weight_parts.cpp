@@ -2,10 +2,10 @@
 
 #include <lamina/error.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <span>
-#include <vector>
 
 namespace lamina::architectures {
 namespace {
@@ -90,30 +90,26 @@ model::Weight transposed_part(const model::Weight &stack, int64_t part, int64_t 
 }
 
 model::Weight every(const model::Weight &rows, int64_t first, int64_t step) {
-    const model::Weight all = scaled(rows, 1);
+    const std::vector<float> all = numbers_of(rows);
     Shape shape = rows.type.shape;
     shape.back() = size_of_part(shape.back(), step);
     Tensor out(TensorType{DType::f32, shape});
     for (size_t i = 0; i < out.f32().size(); ++i)
-        std::memcpy(&out.f32()[i],
-                    all.bytes().data() + (static_cast<size_t>(first) + i * static_cast<size_t>(step)) * sizeof(float),
-                    sizeof(float));
+        out.f32()[i] = all[static_cast<size_t>(first) + i * static_cast<size_t>(step)];
     return model::Weight::of(std::move(out));
 }
 
 model::Weight with_another_row(const model::Weight &table) {
-    const model::Weight values = scaled(table, 1);
     Shape shape = table.type.shape;
     ++shape.at(0);
     Tensor out(TensorType{DType::f32, shape}); // of zeros
-    std::memcpy(out.bytes().data(), values.bytes().data(), values.bytes().size());
+    std::ranges::copy(numbers_of(table), out.f32().begin());
     return model::Weight::of(std::move(out));
 }
 
 model::Weight matrices_summed(const model::Weight &stack) {
     const Shape &shape = stack.type.shape;
-    const model::Weight all = scaled(stack, 1);
-    const auto *from = reinterpret_cast<const float *>(all.bytes().data()); // in a Tensor, which is aligned
+    const std::vector<float> from = numbers_of(stack);
     const auto rows = static_cast<size_t>(shape.at(1)), columns = static_cast<size_t>(shape.at(2));
     Tensor out(TensorType{DType::f32, {shape.at(0), shape.at(2)}});
     for (size_t i = 0; i < out.f32().size(); ++i) {
@@ -137,6 +133,13 @@ model::Weight as_vector(model::Weight row) {
     return row;
 }
 
+std::vector<float> numbers_of(const model::Weight &weight) {
+    const auto &storage = storage_of(weight.type.dtype);
+    std::vector<float> out(static_cast<size_t>(element_count(weight.type.shape)));
+    storage.widen(weight.bytes().data(), static_cast<int64_t>(out.size()) / storage.block_values, out.data());
+    return out;
+}
+
 model::Weight scaled(const model::Weight &weight, double factor) {
     return of_values(weight, [&](double value) { return value * factor; });
 }
@@ -154,8 +157,7 @@ model::Weight rows_scaled(const model::Weight &weight, const model::Weight &fact
     if (factors.type.shape != Shape{rows})
         throw Error(ErrorCode::input, "a tensor of shape " + to_string(factors.type.shape) + ": expected " +
                                           std::to_string(rows) + " factors, one for each row");
-    const model::Weight each = scaled(factors, 1);
-    const std::span factor(reinterpret_cast<const float *>(each.bytes().data()), static_cast<size_t>(rows));
+    const std::vector<float> factor = numbers_of(factors);
     const auto &storage = storage_of(weight.type.dtype);
     Tensor out(TensorType{DType::f32, weight.type.shape});
     storage.widen(weight.bytes().data(), out.size() / storage.block_values, out.f32().data());
@@ -165,12 +167,7 @@ model::Weight rows_scaled(const model::Weight &weight, const model::Weight &fact
 }
 
 model::Weight weight_norm(const model::Weight &directions, const model::Weight &lengths) {
-    const model::Weight wanted = scaled(lengths, 1), all = scaled(directions, 1);
-    const auto values_of = [](const model::Weight &weight) {
-        return std::span(reinterpret_cast<const float *>(weight.bytes().data()),
-                         static_cast<size_t>(element_count(weight.type.shape)));
-    };
-    const auto length = values_of(wanted), value = values_of(all);
+    const std::vector<float> length = numbers_of(lengths), value = numbers_of(directions);
     const auto size = static_cast<size_t>(directions.type.shape.empty() ? 0 : directions.type.shape.back());
     if (size == 0 || length.size() != size)
         throw Error(ErrorCode::input, "a tensor of shape " + to_string(lengths.type.shape) + ": expected " +

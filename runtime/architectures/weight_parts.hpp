@@ -3,6 +3,8 @@
 
 #include "model/weights.hpp"
 
+#include <vector>
+
 namespace lamina::architectures {
 
 // Part `part` of `parts` of a matrix's columns, transposed (a copy, of the same dtype). Throws Error(input) if it is
@@ -30,6 +32,9 @@ namespace lamina::architectures {
 
 // A matrix of one row as a vector. Throws Error(input) for any other shape.
 [[nodiscard]] model::Weight as_vector(model::Weight row);
+
+// All of its values.
+[[nodiscard]] std::vector<float> numbers_of(const model::Weight &weight);
 
 // Every value times `factor`, as f32.
 [[nodiscard]] model::Weight scaled(const model::Weight &weight, double factor);

@@ -42,9 +42,7 @@ void build_bloom(Draft &draft) {
                     heads);
         Tensor tokens = graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps});
         x = decoder.self_attention(self, tokens,
-                                   {.heads = heads,
-                                    .kv_heads = heads,
-                                    .head_dim = head_dim,
+                                   {.heads = {heads, heads, head_dim},
                                     .biased = true,
                                     .out_biased = true,
                                     .out = "dense",
@@ -116,21 +114,14 @@ void build_mpt(Draft &draft) {
               {.inputs = width,
                .parts = {{self + ".q_proj", width}, {self + ".k_proj", width}, {self + ".v_proj", width}}});
         x = decoder.self_attention(self, norm(layer + ".norm_1", x),
-                                   {.heads = heads,
-                                    .kv_heads = heads,
-                                    .head_dim = head_dim,
+                                   {.heads = {heads, heads, head_dim},
                                     .out = "out_proj",
                                     .scale = attention.scale,
                                     .clip = attention.clip,
                                     .slopes = "transformer.slopes",
                                     .residual = x});
         x = graph.feed_forward(layer + ".ffn", norm(layer + ".norm_2", x),
-                               {.hidden = 4 * width,
-                                .activation = "gelu",
-                                .up = "up_proj",
-                                .down = "down_proj",
-                                .residual = x,
-                                .biased = false});
+                               {.hidden = 4 * width, .activation = "gelu", .residual = x, .biased = false});
     }
     decoder.add_outputs(norm("transformer.norm_f", x),
                         {.vocabulary = vocabulary, .table = "transformer.wte.weight", .tokens = "classifier"});

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 namespace lamina::architectures {
 namespace {
@@ -82,9 +81,7 @@ void build(Draft &draft) {
         draft.config.fail("architectures", "this head is not supported; supported: CLIPModel");
     const Config texts = part_of(draft.config, "text"), images = part_of(draft.config, "vision");
     const int64_t outputs = draft.config.positive("projection_dim");
-    const model::Weight scale = scaled(draft.weights.at("logit_scale").shaped({1}), 1);
-    float logarithm = 0;
-    std::memcpy(&logarithm, scale.bytes().data(), sizeof logarithm);
+    const float logarithm = numbers_of(draft.weights.at("logit_scale").shaped({1})).front();
     draft.unused.insert("logit_scale");
     build_texts(draft, texts, outputs);
     build_images(draft, images, outputs, Json{{"scale", std::exp(double{logarithm})}, {"scores", "softmax"}});

@@ -29,10 +29,7 @@ std::vector<int64_t> windows(const Config &config, int64_t layers) {
 void build(Draft &draft, bool alternates) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size");
-    const int64_t heads = config.positive("num_attention_heads"),
-                  kv_heads = config.integer("num_key_value_heads", heads);
-    const int64_t head_dim = config.integer("head_dim", width / heads);
-    if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
+    const AttentionHeads heads = AttentionHeads::of(config, width);
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const std::string activation = config.activation("hidden_act");
     const double eps = config.real("layer_norm_eps"), scale = config.real("logit_scale");
@@ -42,7 +39,7 @@ void build(Draft &draft, bool alternates) {
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim), true);
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, heads.dim), true);
     if (alternates && std::ranges::all_of(window, [](int64_t w) { return w == 0; }))
         draft.unused.insert("model.rotary.frequencies");
     Tensor x = graph.embedding("model.embed_tokens", decoder.ids(), {.rows = vocabulary, .channels = width});
@@ -52,21 +49,14 @@ void build(Draft &draft, bool alternates) {
         const Tensor tokens = graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps, .biased = false});
         const Tensor attended = decoder.self_attention(layer + ".self_attn", tokens,
                                                        {.heads = heads,
-                                                        .kv_heads = kv_heads,
-                                                        .head_dim = head_dim,
                                                         .biased = biased,
                                                         .out_biased = biased,
                                                         .rotary = !alternates || here != 0 ? &rotary_layer : nullptr,
                                                         .window = here,
                                                         .residual = x});
-        x = graph.feed_forward(layer + ".mlp", tokens,
-                               {.hidden = hidden,
-                                .activation = activation,
-                                .up = "up_proj",
-                                .down = "down_proj",
-                                .gate = "gate_proj",
-                                .residual = attended,
-                                .biased = false});
+        x = graph.feed_forward(
+            layer + ".mlp", tokens,
+            {.hidden = hidden, .activation = activation, .gate = "gate_proj", .residual = attended, .biased = false});
     }
     std::string norm = "model.norm";
     if (decoder.continues()) norm = scaled_norm(draft, graph, norm, width, scale);

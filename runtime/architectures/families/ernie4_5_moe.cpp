@@ -67,12 +67,9 @@ void add_choice_bias(Draft &draft, GraphWriter &graph, const std::string &mlp, c
 void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size"),
-                  heads = config.positive("num_attention_heads"),
-                  kv_heads = config.integer("num_key_value_heads", heads),
-                  head_dim = config.integer("head_dim", width / heads), vocabulary = config.positive("vocab_size"),
-                  hidden = config.positive("intermediate_size"), shared = shared_channels(draft),
-                  experts = config.positive("moe_num_experts");
-    if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
+                  vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size"),
+                  shared = shared_channels(draft), experts = config.positive("moe_num_experts");
+    const AttentionHeads heads = AttentionHeads::of(config, width);
     const std::string activation = config.activation("hidden_act");
     const double eps = config.real("rms_norm_eps");
     const bool biased = config.flag("use_bias");
@@ -85,7 +82,7 @@ void build(Draft &draft) {
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim), true);
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, heads.dim), true);
     const auto normed = [&](const std::string &module, const Tensor &x) {
         return graph.rms_norm(module, x, {.eps = eps});
     };
@@ -95,8 +92,6 @@ void build(Draft &draft) {
         return graph.feed_forward(module, x,
                                   {.hidden = channels,
                                    .activation = activation,
-                                   .up = "up_proj",
-                                   .down = "down_proj",
                                    .gate = "gate_proj",
                                    .residual = residual,
                                    .biased = biased});
@@ -105,14 +100,9 @@ void build(Draft &draft) {
     Tensor x = graph.embedding(table, decoder.ids(), {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), mlp = layer + ".mlp";
-        x = decoder.self_attention(layer + ".self_attn", normed(layer + ".input_layernorm", x),
-                                   {.heads = heads,
-                                    .kv_heads = kv_heads,
-                                    .head_dim = head_dim,
-                                    .biased = biased,
-                                    .out_biased = biased,
-                                    .rotary = &rotary_layer,
-                                    .residual = x});
+        x = decoder.self_attention(
+            layer + ".self_attn", normed(layer + ".input_layernorm", x),
+            {.heads = heads, .biased = biased, .out_biased = biased, .rotary = &rotary_layer, .residual = x});
         const Tensor tokens = normed(layer + ".post_attention_layernorm", x);
         if (!mixture.is_in(i)) {
             x = fed(mlp, tokens, hidden, x);

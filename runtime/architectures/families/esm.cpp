@@ -6,7 +6,6 @@
 #include "architectures/weight_parts.hpp"
 
 #include <array>
-#include <cstring>
 #include <optional>
 
 namespace lamina::architectures {
@@ -80,8 +79,7 @@ class Esm {
         Rotary found = rotary(draft_, width_ / heads_);
         const std::string stored = draft_.first_of({whole, start + "0" + end, start + "*" + end});
         graph_.require(stored, {width_ / heads_ / 2});
-        const model::Weight values = scaled(draft_.weights.at(stored), 1);
-        std::memcpy(found.frequencies.data(), values.bytes().data(), values.bytes().size());
+        found.frequencies = numbers_of(draft_.weights.at(stored));
         draft_.unused.insert({whole, start + "*" + end});
         for (int64_t i = 0; i < layers_; ++i) draft_.unused.insert(start + std::to_string(i) + end);
         rotary_.emplace(draft_, "esm.rotary.frequencies", found, false);

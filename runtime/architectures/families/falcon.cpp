@@ -66,9 +66,7 @@ void build(Draft &draft) {
                     kv_heads);
         const Tensor tokens = norm(layer + (norms == Norms::two ? ".ln_attn" : ".input_layernorm"), x);
         const Tensor attended = decoder.self_attention(self, tokens,
-                                                       {.heads = heads,
-                                                        .kv_heads = kv_heads,
-                                                        .head_dim = head_dim,
+                                                       {.heads = {heads, kv_heads, head_dim},
                                                         .biased = biased,
                                                         .out_biased = biased,
                                                         .out = "dense",

@@ -139,11 +139,8 @@ void rename_norms(Draft &draft, int64_t layers) {
 void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size"),
-                  heads = config.positive("num_attention_heads"),
-                  kv_heads = config.integer("num_key_value_heads", heads),
-                  head_dim = config.integer("head_dim", width / heads), vocabulary = config.positive("vocab_size"),
-                  hidden = config.positive("intermediate_size");
-    if (head_dim <= 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
+                  vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
+    const AttentionHeads heads = AttentionHeads::of(config, width);
     const std::string activation = config.activation("hidden_act");
     const double eps = config.real("rms_norm_eps");
     const bool biased = config.flag("attention_bias"), mlp_biased = config.flag("mlp_bias");
@@ -159,7 +156,7 @@ void build(Draft &draft) {
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim), false);
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, heads.dim), false);
     const ScanLayer mixer(draft, decoder, scan_of(draft, factor));
     const auto normed = [&](const std::string &module, const Tensor &x) {
         return graph.rms_norm(module, x, {.eps = eps});
@@ -178,23 +175,16 @@ void build(Draft &draft) {
         }
         const Tensor attended = decoder.self_attention(layer + ".self_attn", attending,
                                                        {.heads = heads,
-                                                        .kv_heads = kv_heads,
-                                                        .head_dim = head_dim,
                                                         .biased = biased,
                                                         .out_biased = biased,
                                                         .rotary = &rotary_layer,
-                                                        .scale = factor.key / std::sqrt(head_dim),
+                                                        .scale = factor.key / std::sqrt(heads.dim),
                                                         .factor = factor.attention_out,
                                                         .residual = x});
         x = mixer(layer + ".mamba", tokens, attended);
-        x = feed_forward(graph, layer + ".feed_forward", normed(layer + ".pre_ff_layernorm", x), factor,
-                         {.hidden = hidden,
-                          .activation = activation,
-                          .up = "up_proj",
-                          .down = "down_proj",
-                          .gate = "gate_proj",
-                          .residual = x,
-                          .biased = mlp_biased});
+        x = feed_forward(
+            graph, layer + ".feed_forward", normed(layer + ".pre_ff_layernorm", x), factor,
+            {.hidden = hidden, .activation = activation, .gate = "gate_proj", .residual = x, .biased = mlp_biased});
     }
     std::string norm = "model.final_layernorm";
     if (factor.logits != 1 && decoder.continues()) norm = scaled_norm(draft, graph, norm, width, factor.logits);

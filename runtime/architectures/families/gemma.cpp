@@ -103,9 +103,7 @@ void build(Draft &draft, Version version) {
         const bool slides = sliding_layer[static_cast<size_t>(i)];
         const Tensor attended =
             decoder.self_attention(self, graph.rms_norm(layer + ".input_layernorm", x, norm(eps)),
-                                   {.heads = heads,
-                                    .kv_heads = kv_heads,
-                                    .head_dim = head_dim,
+                                   {.heads = {heads, kv_heads, head_dim},
                                     .biased = biased,
                                     .out_biased = biased,
                                     .norm = version == Version::three ? head_norm : DecoderGraph::HeadNorm(),
@@ -120,8 +118,6 @@ void build(Draft &draft, Version version) {
         const Tensor fed = graph.feed_forward(layer + ".mlp", graph.rms_norm(layer + before, x, norm(eps)),
                                               {.hidden = hidden,
                                                .activation = activation,
-                                               .up = "up_proj",
-                                               .down = "down_proj",
                                                .gate = "gate_proj",
                                                .residual = normed_after ? "" : x,
                                                .biased = false});

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 namespace lamina::architectures {
@@ -179,9 +178,7 @@ class Layers {
     [[nodiscard]] Tensor scaled_by(const std::string &tensor, const std::string &name, const Tensor &x) const {
         graph_.require(tensor, {1});
         draft_.unused.insert(tensor);
-        const model::Weight number = scaled(draft_.weights.at(tensor), 1);
-        float factor = 0;
-        std::memcpy(&factor, number.bytes().data(), sizeof factor);
+        const float factor = numbers_of(draft_.weights.at(tensor)).front();
         return graph_.layer(name, "activation", {{"x", x}}, {{"activation", "none"}, {"factor", factor}});
     }
 
@@ -231,8 +228,6 @@ class Layers {
         Tensor out = graph_.feed_forward(layer + ".mlp", norm(layer + ".pre_feedforward_layernorm", x),
                                          {.hidden = hidden_ * (wide_ && shares(i) ? 2 : 1),
                                           .activation = activation_,
-                                          .up = "up_proj",
-                                          .down = "down_proj",
                                           .gate = "gate_proj",
                                           .biased = false});
         if (!mixture_) return out;

@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -153,10 +152,7 @@ class Gemma4Tower {
     [[nodiscard]] float number(const std::string &tensor) const {
         graph_.require(tensor, {});
         draft_.unused.insert(tensor);
-        const model::Weight value = scaled(draft_.weights.at(tensor), 1);
-        float out = 0;
-        std::memcpy(&out, value.bytes().data(), sizeof out);
-        return out;
+        return numbers_of(draft_.weights.at(tensor)).front();
     }
 
     // Within the numbers MODULE.input_min and .input_max, or those of the output, if the model has them.
@@ -224,10 +220,7 @@ class Gemma4Tower {
                 const std::string tensor = std::string(prefix) + name;
                 graph_.require(tensor, {width_});
                 draft_.unused.insert(tensor);
-                std::vector<float> out(factors.size());
-                const model::Weight plain = scaled(draft_.weights.at(tensor), 1);
-                std::memcpy(out.data(), plain.bytes().data(), plain.bytes().size());
-                return out;
+                return numbers_of(draft_.weights.at(tensor));
             };
             const std::vector<float> scale = values("std_scale");
             summands = values("std_bias");

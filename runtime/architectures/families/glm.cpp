@@ -14,10 +14,7 @@ using Tensor = GraphWriter::Tensor;
 void build(Draft &draft, bool normed_after) {
     const Config &config = draft.config;
     const int64_t layers = layers_without_drafts(draft), width = config.positive("hidden_size");
-    const int64_t heads = config.positive("num_attention_heads"),
-                  kv_heads = config.integer("num_key_value_heads", heads);
-    const int64_t head_dim = config.integer("head_dim", width / heads);
-    if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
+    const AttentionHeads heads = AttentionHeads::of(config, width);
     const int64_t vocabulary = config.positive("vocab_size"), hidden = config.positive("intermediate_size");
     const std::string activation = config.activation("hidden_act");
     const double eps = config.real("rms_norm_eps");
@@ -26,7 +23,7 @@ void build(Draft &draft, bool normed_after) {
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
     // In GGUF files of models that see (GLM-4.1V), channels are in another order.
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim, {.part = 0.5}),
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, heads.dim, {.part = 0.5}),
                                    !draft.rotary.axes);
     const auto normed = [&](const std::string &module, const Tensor &x, const Tensor &residual = {}) {
         return graph.rms_norm(module, x, {.eps = eps, .residual = residual});
@@ -37,19 +34,13 @@ void build(Draft &draft, bool normed_after) {
         split(draft, graph, mlp + ".gate_up_proj",
               {.inputs = width, .parts = {{mlp + ".gate_proj", hidden}, {mlp + ".up_proj", hidden}}});
         const Tensor added = normed_after ? "" : x; // by the product itself, if no norm comes between
-        const Tensor attended = decoder.self_attention(layer + ".self_attn", normed(layer + ".input_layernorm", x),
-                                                       {.heads = heads,
-                                                        .kv_heads = kv_heads,
-                                                        .head_dim = head_dim,
-                                                        .biased = biased,
-                                                        .rotary = &rotary_layer,
-                                                        .residual = added});
+        const Tensor attended =
+            decoder.self_attention(layer + ".self_attn", normed(layer + ".input_layernorm", x),
+                                   {.heads = heads, .biased = biased, .rotary = &rotary_layer, .residual = added});
         x = normed_after ? normed(layer + ".post_self_attn_layernorm", attended, x) : attended;
         const Tensor fed = graph.feed_forward(mlp, normed(layer + ".post_attention_layernorm", x),
                                               {.hidden = hidden,
                                                .activation = activation,
-                                               .up = "up_proj",
-                                               .down = "down_proj",
                                                .gate = "gate_proj",
                                                .residual = normed_after ? "" : x,
                                                .biased = false});

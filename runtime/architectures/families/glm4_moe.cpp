@@ -15,16 +15,14 @@ using Tensor = GraphWriter::Tensor;
 void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t layers = layers_without_drafts(draft), width = config.positive("hidden_size"),
-                  heads = config.positive("num_attention_heads"),
-                  kv_heads = config.integer("num_key_value_heads", heads),
-                  head_dim = config.integer("head_dim", width / heads), vocabulary = config.positive("vocab_size");
-    if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
+                  vocabulary = config.positive("vocab_size");
+    const AttentionHeads heads = AttentionHeads::of(config, width);
     const double eps = config.real("rms_norm_eps");
     const bool biased = config.flag("attention_bias");
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim, {.part = 0.5}), false);
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, heads.dim, {.part = 0.5}), false);
     const auto normed = [&](const std::string &module, const Tensor &x) {
         return graph.rms_norm(module, x, {.eps = eps});
     };
@@ -38,14 +36,9 @@ void build(Draft &draft) {
     Tensor x = graph.embedding(table, decoder.ids(), {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i);
-        x = decoder.self_attention(layer + ".self_attn", normed(layer + ".input_layernorm", x),
-                                   {.heads = heads,
-                                    .kv_heads = kv_heads,
-                                    .head_dim = head_dim,
-                                    .biased = biased,
-                                    .norm = head_norm,
-                                    .rotary = &rotary_layer,
-                                    .residual = x});
+        x = decoder.self_attention(
+            layer + ".self_attn", normed(layer + ".input_layernorm", x),
+            {.heads = heads, .biased = biased, .norm = head_norm, .rotary = &rotary_layer, .residual = x});
         x = feed_forward(i, graph, normed(layer + ".post_attention_layernorm", x), x);
     }
     decoder.add_outputs(normed("model.norm", x), {.vocabulary = vocabulary, .table = table + ".weight"});

@@ -48,9 +48,7 @@ void build_neox(Draft &draft) {
                     heads);
         const Tensor attended =
             decoder.self_attention(self, graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps}),
-                                   {.heads = heads,
-                                    .kv_heads = heads,
-                                    .head_dim = head_dim,
+                                   {.heads = {heads, heads, head_dim},
                                     .biased = biased,
                                     .out_biased = biased,
                                     .out = "dense",
@@ -95,13 +93,9 @@ void build_gptj(Draft &draft) {
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.h." + std::to_string(i), self = layer + ".attn";
         const Tensor tokens = graph.layer_norm(layer + ".ln_1", x, {.eps = eps});
-        const Tensor attended = decoder.self_attention(self, tokens,
-                                                       {.heads = heads,
-                                                        .kv_heads = heads,
-                                                        .head_dim = head_dim,
-                                                        .out = "out_proj",
-                                                        .rotary = &rotary_layer,
-                                                        .residual = x});
+        const Tensor attended = decoder.self_attention(
+            self, tokens,
+            {.heads = {heads, heads, head_dim}, .out = "out_proj", .rotary = &rotary_layer, .residual = x});
         x = graph.feed_forward(
             layer + ".mlp", tokens,
             {.hidden = hidden, .activation = activation, .up = "fc_in", .down = "fc_out", .residual = attended});
@@ -160,9 +154,7 @@ void build_neo(Draft &draft) {
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "transformer.h." + std::to_string(i), self = layer + ".attn.attention";
         x = decoder.self_attention(self, graph.layer_norm(layer + ".ln_1", x, {.eps = eps}),
-                                   {.heads = heads,
-                                    .kv_heads = heads,
-                                    .head_dim = head_dim,
+                                   {.heads = {heads, heads, head_dim},
                                     .out_biased = true,
                                     .out = "out_proj",
                                     .scale = 1, // the initial weights have the usual factor

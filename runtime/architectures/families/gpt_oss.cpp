@@ -91,9 +91,8 @@ std::vector<int64_t> windows(const Config &config, int64_t layers) {
 void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size");
-    const int64_t heads = config.positive("num_attention_heads"),
-                  kv_heads = config.integer("num_key_value_heads", heads);
-    const int64_t head_dim = config.integer("head_dim", width / heads), vocabulary = config.positive("vocab_size");
+    const AttentionHeads heads = AttentionHeads::of(config, width);
+    const int64_t vocabulary = config.positive("vocab_size");
     const bool biased = draft.gguf || config.flag("attention_bias");
     const double eps = config.real("rms_norm_eps");
     const std::vector<int64_t> window = windows(config, layers);
@@ -110,20 +109,18 @@ void build(Draft &draft) {
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
     const RotaryLayer rotary_layer(draft, "model.rotary.frequencies",
-                                   rotary(draft, head_dim, {.truncate = !draft.gguf}), false);
+                                   rotary(draft, heads.dim, {.truncate = !draft.gguf}), false);
     const Experts experts(draft);
     const std::string table = "model.embed_tokens";
     Tensor x = graph.embedding(table, decoder.ids(), {.rows = vocabulary, .channels = width});
     for (int64_t i = 0; i < layers; ++i) {
         const std::string layer = "model.layers." + std::to_string(i), self = layer + ".self_attn";
         const std::string stored = self + (draft.gguf ? ".sinks.weight" : ".sinks"), sinks = self + ".heads.sinks";
-        graph.require(stored, {heads});
+        graph.require(stored, {heads.count});
         draft.weights.add(sinks, scaled(draft.weights.at(stored), 1)); // attention takes f32
         draft.unused.insert(stored);
         x = decoder.self_attention(self, graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps}),
                                    {.heads = heads,
-                                    .kv_heads = kv_heads,
-                                    .head_dim = head_dim,
                                     .biased = biased,
                                     .out_biased = biased,
                                     .rotary = &rotary_layer,

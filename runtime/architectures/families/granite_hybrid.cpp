@@ -3,6 +3,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/granite_factors.hpp"
+#include "architectures/joined.hpp"
 #include "architectures/made_modules.hpp"
 #include "architectures/mixture.hpp"
 #include "architectures/scan_layer.hpp"
@@ -47,9 +48,8 @@ std::vector<bool> layers_with_attention(const Config &config, int64_t layers, bo
 void build(Draft &draft) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size"),
-                  vocabulary = config.positive("vocab_size"), attending = config.positive("num_attention_heads"),
-                  kv_heads = config.integer("num_key_value_heads", attending);
-    const int64_t head_dim = config.integer("head_dim", width / attending);
+                  vocabulary = config.positive("vocab_size");
+    const AttentionHeads attending = AttentionHeads::of(config, width);
     const std::string activation = config.activation("hidden_act");
     const GraniteFactors factor = GraniteFactors::of(config, draft.gguf);
     const double eps = factor.eps(config);
@@ -79,18 +79,12 @@ void build(Draft &draft) {
 
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim), draft.gguf);
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, attending.dim), draft.gguf);
     if (!turned || std::ranges::find(attends, true) == attends.end()) draft.unused.insert("model.rotary.frequencies");
     const ScanLayer mixer(draft, decoder, scan);
-    static constexpr MixtureKind mixture_kind{.block = ".block_sparse_moe",
-                                              .router = "router.layer",
-                                              .experts = "num_local_experts",
-                                              .hidden = "intermediate_size",
-                                              .inputs = "input_linear.weight",
-                                              .outputs = "output_linear.weight"};
     std::optional<Mixture> mixture;
     if (experts != 0)
-        mixture.emplace(draft, mixture_kind);
+        mixture.emplace(draft, granite_mixture);
     else
         config.ignore({"intermediate_size", "num_experts_per_tok"});
     const int64_t hidden = config.positive(
@@ -108,8 +102,6 @@ void build(Draft &draft) {
         else
             x = decoder.self_attention(layer + ".self_attn", normed,
                                        {.heads = attending,
-                                        .kv_heads = kv_heads,
-                                        .head_dim = head_dim,
                                         .biased = biased,
                                         .out_biased = biased,
                                         .rotary = turned ? &rotary_layer : nullptr,
@@ -124,7 +116,6 @@ void build(Draft &draft) {
         x = graph.feed_forward(mlp, between,
                                {.hidden = hidden,
                                 .activation = activation,
-                                .up = "up_proj",
                                 .down = "output_linear",
                                 .gate = "gate_proj",
                                 .residual = x,
@@ -135,38 +126,22 @@ void build(Draft &draft) {
     decoder.add_outputs(graph.rms_norm(norm, x, {.eps = eps}), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 15> tensors{{
+constexpr std::array<TensorName, 12> own_tensors{{
     {"blk.{i}.ssm_in", "model.layers.{i}.mamba.in_proj"},
     {"blk.{i}.ssm_conv1d", "model.layers.{i}.mamba.conv1d"},
     {"blk.{i}.ssm_dt", "model.layers.{i}.mamba.dt"},
     {"blk.{i}.ssm_norm", "model.layers.{i}.mamba.norm"},
     {"blk.{i}.ssm_out", "model.layers.{i}.mamba.out_proj"},
     {"blk.{i}", "model.layers.{i}.mamba"}, // ssm_a and ssm_d, which have no other part
-    {"blk.{i}.ffn_gate_inp", "model.layers.{i}.block_sparse_moe.router.layer"},
-    {"blk.{i}.ffn_gate_exps", "model.layers.{i}.block_sparse_moe.experts.gate_proj"},
-    {"blk.{i}.ffn_up_exps", "model.layers.{i}.block_sparse_moe.experts.up_proj"},
-    {"blk.{i}.ffn_down_exps", "model.layers.{i}.block_sparse_moe.experts.down_proj"},
-    {"blk.{i}.ffn_gate_up_exps", "model.layers.{i}.block_sparse_moe.experts.gate_up_proj"},
     {"blk.{i}.ffn_gate_shexp", "model.layers.{i}.shared_mlp.gate_proj"},
     {"blk.{i}.ffn_up_shexp", "model.layers.{i}.shared_mlp.up_proj"},
     {"blk.{i}.ffn_down_shexp", "model.layers.{i}.shared_mlp.output_linear"},
-    {"blk.{i}.ffn_gate", "model.layers.{i}.shared_mlp.gate_proj"}, // without experts
-}};
-constexpr std::array<TensorName, 2> plain_tensors{{
+    // Without experts.
+    {"blk.{i}.ffn_gate", "model.layers.{i}.shared_mlp.gate_proj"},
     {"blk.{i}.ffn_up", "model.layers.{i}.shared_mlp.up_proj"},
     {"blk.{i}.ffn_down", "model.layers.{i}.shared_mlp.output_linear"},
 }};
-constexpr auto all_tensors = [] {
-    std::array<TensorName, tensors.size() + plain_tensors.size()> out{};
-    std::ranges::copy(plain_tensors, std::ranges::copy(tensors, out.begin()).out);
-    return out;
-}();
-constexpr std::array<SettingName, 13> settings{{
-    {"attention.scale", "attention_multiplier"},
-    {"embedding_scale", "embedding_multiplier"},
-    {"logit_scale", "logits_scaling"},
-    {"residual_scale", "residual_multiplier"},
-    {"rope.scaling.finetuned", "positions_count"},
+constexpr std::array<SettingName, 8> own_settings{{
     {"expert_count", "num_local_experts"},
     {"expert_used_count", "num_experts_per_tok"},
     {"expert_shared_feed_forward_length", "shared_intermediate_size"},
@@ -176,6 +151,8 @@ constexpr std::array<SettingName, 13> settings{{
     {"ssm.state_size", "mamba_d_state"},
     {"ssm.time_step_rank", "mamba_n_heads"},
 }};
+constexpr auto tensors = joined(own_tensors, granite_mixture_tensors);
+constexpr auto settings = joined(own_settings, granite_factor_settings);
 
 } // namespace
 
@@ -183,7 +160,7 @@ namespace families {
 
 std::span<const Architecture> granite_hybrid() {
     static constexpr std::array<Architecture, 1> kinds{{
-        {"granitemoehybrid", build, {"granitehybrid", all_tensors, settings}, "model"},
+        {"granitemoehybrid", build, {"granitehybrid", tensors, settings}, "model"},
     }};
     return kinds;
 }

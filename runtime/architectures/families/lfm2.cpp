@@ -153,9 +153,7 @@ void build(Draft &draft, bool has_experts) {
         const std::string layer = "model.layers." + std::to_string(i);
         const Tensor normed = norm(layer + ".operator_norm", x);
         x = attends[static_cast<size_t>(i)] ? decoder.self_attention(layer + ".self_attn", normed,
-                                                                     {.heads = heads,
-                                                                      .kv_heads = kv_heads,
-                                                                      .head_dim = head_dim,
+                                                                     {.heads = {heads, kv_heads, head_dim},
                                                                       .out = "out_proj",
                                                                       .norm = head_norm,
                                                                       .rotary = &rotary_layer,

@@ -90,10 +90,7 @@ std::vector<int64_t> windows(const Config &config, const Kind &kind, const std::
 void build(Draft &draft, const Kind &kind) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.integer("hidden_size");
-    const int64_t heads = config.positive("num_attention_heads"),
-                  kv_heads = config.integer("num_key_value_heads", heads);
-    const int64_t head_dim = config.integer("head_dim", width / heads);
-    if (head_dim == 0) config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
+    const AttentionHeads heads = AttentionHeads::of(config, width);
     const std::string activation = config.activation("hidden_act");
     const auto adds_bias = [&](const char *key) { return config.reads(key) && config.flag(key); };
     for (const char *key : {"clip_qkv", "sliding_window"})
@@ -113,7 +110,7 @@ void build(Draft &draft, const Kind &kind) {
         config.fail("is_causal", "false is supported for models of embeddings without sliding windows; expected true");
     draft.causal = causal;
     GraphWriter &graph = decoder.graph();
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, head_dim, kind.rotary),
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, heads.dim, kind.rotary),
                                    kind.interleaved || (draft.gguf && kind.interleaved_in_gguf));
     if (std::ranges::find(turns, true) == turns.end()) draft.unused.insert("model.rotary.frequencies");
     const auto head_norm = [&](const std::string &module, const std::string &x, int64_t count) {
@@ -132,17 +129,15 @@ void build(Draft &draft, const Kind &kind) {
         if (kind.fused) {
             split(draft, graph, self + ".qkv_proj",
                   {.inputs = width,
-                   .parts = {{self + ".q_proj", heads * head_dim},
-                             {self + ".k_proj", kv_heads * head_dim},
-                             {self + ".v_proj", kv_heads * head_dim}}});
+                   .parts = {{self + ".q_proj", heads.count * heads.dim},
+                             {self + ".k_proj", heads.kv_count * heads.dim},
+                             {self + ".v_proj", heads.kv_count * heads.dim}}});
             split(draft, graph, mlp + ".gate_up_proj",
                   {.inputs = width, .parts = {{mlp + ".gate_proj", hidden}, {mlp + ".up_proj", hidden}}});
         }
         x = decoder.self_attention(
             self, graph.rms_norm(layer + ".input_layernorm", x, {.eps = eps}),
             {.heads = heads,
-             .kv_heads = kv_heads,
-             .head_dim = head_dim,
              .biased = kind.biased_heads || attention_bias || adds_bias("qkv_bias"),
              .out_biased = attention_bias,
              .norm = kind.normed_heads || kind.normed_whole ? head_norm : DecoderGraph::HeadNorm(),
@@ -155,14 +150,9 @@ void build(Draft &draft, const Kind &kind) {
         if (mixture && mixture->is_in(i))
             x = (*mixture)(layer, graph, normed, x);
         else
-            x = graph.feed_forward(mlp, normed,
-                                   {.hidden = hidden,
-                                    .activation = activation,
-                                    .up = "up_proj",
-                                    .down = "down_proj",
-                                    .gate = "gate_proj",
-                                    .residual = x,
-                                    .biased = mlp_biased});
+            x = graph.feed_forward(
+                mlp, normed,
+                {.hidden = hidden, .activation = activation, .gate = "gate_proj", .residual = x, .biased = mlp_biased});
         x = decoder.with_details(layer, i, x);
     }
     std::string norm = "model.norm";
@@ -174,13 +164,6 @@ void build(Draft &draft, const Kind &kind) {
 constexpr std::array<TensorName, 1> fused_tensors{{
     {"blk.{i}.ffn_up", "model.layers.{i}.mlp.gate_up_proj"},
 }};
-constexpr std::array<SettingName, 5> granite3_settings{{
-    {"attention.scale", "attention_multiplier"},
-    {"embedding_scale", "embedding_multiplier"},
-    {"logit_scale", "logits_scaling"},
-    {"residual_scale", "residual_multiplier"},
-    {"rope.scaling.finetuned", "positions_count"}, // false in hybrids
-}};
 // What converters write of Granite 4 for its models without states, which are of these architectures.
 constexpr std::array<SettingName, 6> granite4_settings{{
     {"expert_shared_feed_forward_length", "shared_intermediate_size"},
@@ -190,7 +173,7 @@ constexpr std::array<SettingName, 6> granite4_settings{{
     {"ssm.state_size", "mamba_d_state"},
     {"ssm.time_step_rank", "mamba_n_heads"},
 }};
-constexpr auto granite_settings = joined(granite3_settings, granite4_settings);
+constexpr auto granite_settings = joined(granite_factor_settings, granite4_settings);
 constexpr std::array<SettingName, 2> mistral3_settings{{
     {"attention.temperature_scale", "llama_4_scaling_beta"},
     {"rope.scaling.yarn_log_multiplier", "mscale_all_dim"},
@@ -215,11 +198,6 @@ constexpr std::array<TensorName, 5> mixtral_tensors{{
     {"blk.{i}.ffn_down_exps", "model.layers.{i}.block_sparse_moe.experts.down_proj"},
     {"blk.{i}.ffn_gate_up_exps", "model.layers.{i}.block_sparse_moe.experts.gate_up_proj"},
 }};
-constexpr auto granitemoe_tensors = [] {
-    auto out = mixtral_tensors;
-    out.front().hugging_face = "model.layers.{i}.block_sparse_moe.router.layer";
-    return out;
-}();
 
 constexpr std::array<SettingName, 4> moe_settings{{
     {"expert_count", "num_experts"},
@@ -233,12 +211,6 @@ constexpr std::array<SettingName, 2> mixtral_settings{{
 }};
 constexpr auto granitemoe_settings = joined(granite_settings, mixtral_settings);
 
-constexpr MixtureKind granitemoe{.block = ".block_sparse_moe",
-                                 .router = "router.layer",
-                                 .experts = "num_local_experts",
-                                 .hidden = "intermediate_size",
-                                 .inputs = "input_linear.weight",
-                                 .outputs = "output_linear.weight"};
 constexpr MixtureKind mixtral{.block = ".block_sparse_moe",
                               .experts = "num_local_experts",
                               .hidden = "intermediate_size",
@@ -270,8 +242,8 @@ std::span<const Architecture> llama() {
          {"granite", {}, granite_settings, biases},
          "model"},
         {"granitemoe",
-         [](Draft &draft) { build(draft, {.interleaved_in_gguf = true, .mixture = &granitemoe}); },
-         {"granitemoe", granitemoe_tensors, granitemoe_settings, biases},
+         [](Draft &draft) { build(draft, {.interleaved_in_gguf = true, .mixture = &granite_mixture}); },
+         {"granitemoe", granite_mixture_tensors, granitemoe_settings, biases},
          "model"},
         {"llama",
          [](Draft &draft) { build(draft, {.interleaved_in_gguf = true}); },

@@ -1,8 +1,11 @@
-// Mamba (Gu, Dao, arXiv:2312.00752), whose layers have a state for each channel instead of attention, and Falcon Mamba
-// (arXiv:2410.05355), which normalizes keys, queries and steps.
+// Mamba (Gu, Dao, arXiv:2312.00752), whose layers have a state for each channel instead of attention, Falcon Mamba
+// (arXiv:2410.05355), which normalizes keys, queries and steps, and Mamba-2 (Dao, Gu, arXiv:2405.21060), whose layers
+// have a state for each head.
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
+#include "architectures/joined.hpp"
 #include "architectures/made_modules.hpp"
+#include "architectures/scan_layer.hpp"
 #include "architectures/weight_parts.hpp"
 
 #include <array>
@@ -142,7 +145,28 @@ class Mixer {
     }
 };
 
-void build(Draft &draft) {
+Scan scan_of(const Draft &draft, int64_t width) {
+    const Config &config = draft.config;
+    const int64_t heads = config.positive("num_heads");
+    Scan out{.heads = heads,
+             .head_dim = draft.gguf ? scan_head_dim(config, heads) : config.positive("head_dim"),
+             .groups = config.positive("n_groups"),
+             .state_dim = config.positive("state_size"),
+             .width = config.positive("conv_kernel"),
+             .biased = config.flag("use_bias"),
+             .convolution_biased = config.flag("use_conv_bias"),
+             .activation = config.activation("hidden_act"),
+             .eps = config.real("layer_norm_epsilon")};
+    if (draft.gguf) config.ignore({"head_dim"}); // of attention, which no layer has
+    out.limit_steps(config);
+    out.check(config, "num_heads", "n_groups");
+    if (!draft.gguf && width * config.positive("expand") != out.heads * out.head_dim)
+        config.fail("expand",
+                    "times hidden_size, expected num_heads * head_dim, " + std::to_string(out.heads * out.head_dim));
+    return out;
+}
+
+template <class Mixer> void build(Draft &draft, const auto &sizes_of) {
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), width = config.positive("hidden_size"),
                   vocabulary = config.positive("vocab_size");
@@ -163,34 +187,50 @@ void build(Draft &draft) {
                         {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 
-constexpr std::array<TensorName, 9> tensors{{
+void build_mamba(Draft &draft) { build<Mixer>(draft, sizes_of); }
+void build_mamba2(Draft &draft) { build<ScanLayer>(draft, scan_of); }
+
+constexpr std::array<TensorName, 7> tensors{{
     {"token_embd", "backbone.embeddings"},
     {"output_norm", "backbone.norm_f"},
     {"blk.{i}.attn_norm", "backbone.layers.{i}.norm"},
     {"blk.{i}.ssm_in", "backbone.layers.{i}.mixer.in_proj"},
     {"blk.{i}.ssm_conv1d", "backbone.layers.{i}.mixer.conv1d"},
-    {"blk.{i}.ssm_x", "backbone.layers.{i}.mixer.x_proj"},
-    {"blk.{i}.ssm_dt", "backbone.layers.{i}.mixer.dt_proj"},
     {"blk.{i}.ssm_out", "backbone.layers.{i}.mixer.out_proj"},
     {"blk.{i}", "backbone.layers.{i}.mixer"}, // ssm_a and ssm_d, which have no other part
 }};
-constexpr std::array<SettingName, 6> settings{{
+constexpr auto mamba_tensors = joined(tensors, std::array<TensorName, 2>{{
+                                                   {"blk.{i}.ssm_x", "backbone.layers.{i}.mixer.x_proj"},
+                                                   {"blk.{i}.ssm_dt", "backbone.layers.{i}.mixer.dt_proj"},
+                                               }});
+constexpr auto mamba2_tensors = joined(tensors, std::array<TensorName, 2>{{
+                                                    {"blk.{i}.ssm_dt", "backbone.layers.{i}.mixer.dt"},
+                                                    {"blk.{i}.ssm_norm", "backbone.layers.{i}.mixer.norm"},
+                                                }});
+constexpr std::array<SettingName, 4> settings{{
     {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
     {"ssm.conv_kernel", "conv_kernel"},
-    {"ssm.dt_b_c_rms", "normalizes"},
     {"ssm.inner_size", "inner_size"},
     {"ssm.state_size", "state_size"},
-    {"ssm.time_step_rank", "time_step_rank"},
 }};
+constexpr auto mamba_settings = joined(settings, std::array<SettingName, 2>{{
+                                                     {"ssm.dt_b_c_rms", "normalizes"},
+                                                     {"ssm.time_step_rank", "time_step_rank"},
+                                                 }});
+constexpr auto mamba2_settings = joined(settings, std::array<SettingName, 2>{{
+                                                      {"ssm.group_count", "n_groups"},
+                                                      {"ssm.time_step_rank", "num_heads"},
+                                                  }});
 
 } // namespace
 
 namespace families {
 
 std::span<const Architecture> mamba() {
-    static constexpr std::array<Architecture, 2> kinds{{
-        {"falcon_mamba", build, {}, "backbone"},
-        {"mamba", build, {"mamba", tensors, settings}, "backbone"},
+    static constexpr std::array<Architecture, 3> kinds{{
+        {"falcon_mamba", build_mamba, {}, "backbone"},
+        {"mamba", build_mamba, {"mamba", mamba_tensors, mamba_settings}, "backbone"},
+        {"mamba2", build_mamba2, {"mamba2", mamba2_tensors, mamba2_settings}, "backbone"},
     }};
     return kinds;
 }

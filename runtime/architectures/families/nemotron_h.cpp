@@ -133,12 +133,7 @@ class Experts {
                                {.outputs = width, .residual = residual, .biased = biased});
         }
         return graph.feed_forward(module + ".shared_experts", x,
-                                  {.hidden = shared_,
-                                   .activation = activation_,
-                                   .up = "up_proj",
-                                   .down = "down_proj",
-                                   .residual = out,
-                                   .biased = biased});
+                                  {.hidden = shared_, .activation = activation_, .residual = out, .biased = biased});
     }
 
   private:
@@ -205,18 +200,13 @@ void build(Draft &draft) {
         if (kinds[i] == Kind::state)
             x = mixer(module, normed, x);
         else if (kinds[i] == Kind::attention)
-            x = decoder.self_attention(module, normed,
-                                       {.heads = attending, .kv_heads = kv_heads, .head_dim = head_dim, .residual = x});
+            x = decoder.self_attention(module, normed, {.heads = {attending, kv_heads, head_dim}, .residual = x});
         else if (kinds[i] == Kind::experts || (draft.gguf && mixes)) // a file has no layer of the other kind then
             x = (*experts)(graph, module, normed, x);
         else
-            x = graph.feed_forward(module, normed,
-                                   {.hidden = hidden,
-                                    .activation = activation,
-                                    .up = "up_proj",
-                                    .down = "down_proj",
-                                    .residual = x,
-                                    .biased = config.flag("mlp_bias")});
+            x = graph.feed_forward(
+                module, normed,
+                {.hidden = hidden, .activation = activation, .residual = x, .biased = config.flag("mlp_bias")});
     }
     decoder.add_outputs(graph.rms_norm("model.norm_f", x, {.eps = eps}),
                         {.vocabulary = vocabulary, .table = table + ".weight"});

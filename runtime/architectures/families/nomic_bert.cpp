@@ -91,8 +91,6 @@ class NomicBert {
         const Tensor fed = graph_.feed_forward(name + ".mlp", tokens,
                                                {.hidden = hidden_,
                                                 .activation = activation_,
-                                                .up = "up_proj",
-                                                .down = "down_proj",
                                                 .gate = "gate_proj",
                                                 .residual = tokens,
                                                 .biased = false,

@@ -12,17 +12,14 @@ namespace {
 using Tensor = GraphWriter::Tensor;
 
 struct Sizes {
-    int64_t layers, width, heads, kv_heads, head_dim, vocabulary, hidden;
+    int64_t layers, width, vocabulary, hidden;
+    AttentionHeads heads;
     std::string activation;
 
     explicit Sizes(const Config &config)
         : layers(config.layers("num_hidden_layers")), width(config.positive("hidden_size")),
-          heads(config.positive("num_attention_heads")), kv_heads(config.integer("num_key_value_heads", heads)),
-          head_dim(config.integer("head_dim", width / heads)), vocabulary(config.positive("vocab_size")),
-          hidden(config.positive("intermediate_size")), activation(config.activation("hidden_act")) {
-        if (head_dim == 0)
-            config.fail("num_attention_heads", "expected at most the hidden_size, " + std::to_string(width));
-    }
+          vocabulary(config.positive("vocab_size")), hidden(config.positive("intermediate_size")),
+          heads(AttentionHeads::of(config, width)), activation(config.activation("hidden_act")) {}
 };
 
 Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &x, const Sizes &sizes,
@@ -30,8 +27,6 @@ Tensor feed_forward(GraphWriter &graph, const std::string &layer, const Tensor &
     return graph.feed_forward(layer + ".mlp", x,
                               {.hidden = sizes.hidden,
                                .activation = sizes.activation,
-                               .up = "up_proj",
-                               .down = "down_proj",
                                .gate = "gate_proj",
                                .residual = residual,
                                .biased = false});
@@ -46,7 +41,7 @@ void build_olmo(Draft &draft) {
     const DecoderGraph decoder(draft);
     GraphWriter &graph = decoder.graph();
     // GGUF permutes the rows of queries and keys for interleaved rotary pairs.
-    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, sizes.head_dim), draft.gguf);
+    const RotaryLayer rotary_layer(draft, "model.rotary.frequencies", rotary(draft, sizes.heads.dim), draft.gguf);
     const auto normed = [&](const std::string &name, const Tensor &x) {
         for (const char *part : {".weight", ".bias"}) graph.require(name + part, {}, false);
         return graph.layer(name, "layer_norm", {{"x", x}}, {{"eps", eps}});
@@ -57,8 +52,6 @@ void build_olmo(Draft &draft) {
         const std::string layer = "model.layers." + std::to_string(i);
         x = decoder.self_attention(layer + ".self_attn", normed(layer + ".input_layernorm", x),
                                    {.heads = sizes.heads,
-                                    .kv_heads = sizes.kv_heads,
-                                    .head_dim = sizes.head_dim,
                                     .biased = biased,
                                     .out_biased = biased,
                                     .rotary = &rotary_layer,
@@ -133,9 +126,9 @@ void build_normed_after(Draft &draft, Kind kind) {
     const char *const scaled_name = "model.rotary.frequencies", *const sliding_name = "model.rotary.sliding";
     const bool layered = kind == Kind::olmo3;
     const RotaryLayer scaled(draft, scaled_name,
-                             rotary(draft, sizes.head_dim, {.layers = layered ? "full_attention" : ""}), false);
+                             rotary(draft, sizes.heads.dim, {.layers = layered ? "full_attention" : ""}), false);
     const RotaryLayer sliding(draft, sliding_name,
-                              rotary(draft, sizes.head_dim, {.layers = layered ? "sliding_attention" : ""}), false);
+                              rotary(draft, sizes.heads.dim, {.layers = layered ? "sliding_attention" : ""}), false);
     const auto rotary_at = [&](int64_t here) -> const RotaryLayer * {
         if (layered && here != 0) return &sliding;
         return turned_everywhere || here != 0 ? &scaled : nullptr;
@@ -153,8 +146,6 @@ void build_normed_after(Draft &draft, Kind kind) {
         const int64_t here = window[static_cast<size_t>(i)];
         const Tensor attended = decoder.self_attention(layer + ".self_attn", x,
                                                        {.heads = sizes.heads,
-                                                        .kv_heads = sizes.kv_heads,
-                                                        .head_dim = sizes.head_dim,
                                                         .biased = biased,
                                                         .out_biased = biased,
                                                         .norm = head_norm,

@@ -36,9 +36,7 @@ void build(Draft &draft) {
         const std::string layer = stack + ".layers." + std::to_string(i), self = layer + ".self_attn";
         const Tensor tokens = graph.layer_norm(layer + ".self_attn_layer_norm", x, {.eps = eps});
         x = decoder.self_attention(self, tokens,
-                                   {.heads = heads,
-                                    .kv_heads = heads,
-                                    .head_dim = width / heads,
+                                   {.heads = {heads, heads, width / heads},
                                     .biased = biased,
                                     .out_biased = biased,
                                     .out = "out_proj",

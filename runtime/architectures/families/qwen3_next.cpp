@@ -191,9 +191,7 @@ void build(Draft &draft, const Kind &kind) {
         if (draft.gguf && attends[static_cast<size_t>(i)]) name_fused_heads(draft, layer);
         const Tensor normed = norm(layer + ".input_layernorm", x, 1);
         x = attends[static_cast<size_t>(i)] ? decoder.self_attention(layer + ".self_attn", normed,
-                                                                     {.heads = heads,
-                                                                      .kv_heads = kv_heads,
-                                                                      .head_dim = head_dim,
+                                                                     {.heads = {heads, kv_heads, head_dim},
                                                                       .biased = biased,
                                                                       .out_biased = biased,
                                                                       .gated = true,
@@ -205,14 +203,9 @@ void build(Draft &draft, const Kind &kind) {
         if (mixture && mixture->is_in(i))
             x = (*mixture)(layer, graph, between, x);
         else
-            x = graph.feed_forward(mlp, between,
-                                   {.hidden = hidden,
-                                    .activation = activation,
-                                    .up = "up_proj",
-                                    .down = "down_proj",
-                                    .gate = "gate_proj",
-                                    .residual = x,
-                                    .biased = false});
+            x = graph.feed_forward(
+                mlp, between,
+                {.hidden = hidden, .activation = activation, .gate = "gate_proj", .residual = x, .biased = false});
     }
     decoder.add_outputs(norm("model.norm", x, 1), {.vocabulary = vocabulary, .table = table + ".weight"});
 }

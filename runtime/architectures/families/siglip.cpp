@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 namespace lamina::architectures {
 namespace {
@@ -88,10 +87,7 @@ Tensor build_patches(const ImageGraph &images, const ClipLayers &layers) {
 
 float number_at(const Draft &draft, const GraphWriter &graph, const std::string &weight) {
     graph.require(weight, {1});
-    const model::Weight one = scaled(draft.weights.at(weight), 1);
-    float out = 0;
-    std::memcpy(&out, one.bytes().data(), sizeof out);
-    return out;
+    return numbers_of(draft.weights.at(weight)).front();
 }
 
 void build(Draft &draft) {

@@ -44,9 +44,7 @@ void build(Draft &draft, const Kind &kind, const Biases &biased, bool parallel) 
         const std::string layer = "model.layers." + std::to_string(i);
         const Tensor tokens = graph.layer_norm(layer + ".input_layernorm", x, {.eps = eps});
         x = decoder.self_attention(layer + ".self_attn", tokens,
-                                   {.heads = heads,
-                                    .kv_heads = kv_heads,
-                                    .head_dim = head_dim,
+                                   {.heads = {heads, kv_heads, head_dim},
                                     .biased = biased.heads,
                                     .out_biased = biased.out,
                                     .out = kind.out,
