@@ -76,7 +76,10 @@ void expect_room(const Engine &engine, size_t tokens, const std::string &field) 
 } // namespace
 
 ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &chat, const Request &request) {
-    if (!engine.sees()) throw Refusal(400, "request: /messages: " + chat.model + " takes no images", "messages");
+    const std::string &place = chat.images.front().place;
+    if (!engine.sees()) throw Error(ErrorCode::input, place + ": " + chat.model + " takes no images");
+    const size_t begin = place.find('/') + 1;
+    const std::string field = place.substr(begin, place.find('/', begin) - begin); // "messages", "input"
     const std::vector<Image> images = read_images(chat.images);
     Session session = engine.session();
     const auto longest = shortens(chat) ? static_cast<size_t>(engine.room().length) : SIZE_MAX;
@@ -84,12 +87,12 @@ ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &c
         return shortened_chat_prompt(engine.model(), session, chat.messages, images, longest,
                                      static_cast<size_t>(chat.max_length.value_or(0)), variables_of(engine, chat),
                                      [&](size_t tokens) {
-                                         expect_room(engine, tokens, "messages");
+                                         expect_room(engine, tokens, field);
                                          expect_time(request);
                                      });
     } catch (const Error &why) {
         if (why.code() != ErrorCode::input) throw;
-        throw Refusal(400, std::string("request: /messages: ") + why.what(), "messages");
+        throw Refusal(400, "request: /" + field + ": " + why.what(), field);
     }
 }
 

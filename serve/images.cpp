@@ -67,7 +67,7 @@ Json part_of_image() { return {{"type", "image_url"}, {"image_url", "data:image/
 
 std::vector<Image> read_images(const std::vector<GivenImage> &images) {
     if (images.size() > most_images)
-        throw Error(ErrorCode::input, "request: /messages: expected at most " + std::to_string(most_images) +
+        throw Error(ErrorCode::input, images[most_images].place + ": expected at most " + std::to_string(most_images) +
                                           " images, found " + std::to_string(images.size()));
     std::vector<Image> out;
     int64_t left = most_pixels;

@@ -31,10 +31,10 @@ bool has_dot_products() {
 #endif
 }
 
-// Where there are no dot products, floats are multiplied faster than more than one digit, once there are enough rows to
-// make up for unpacking weights that far.
+// Where there are no dot products, floats are multiplied faster than three digits, once there are enough rows to make up
+// for unpacking weights that far.
 int fastest_digits(int digits, int64_t rows) {
-    return multiplies_floats() && !has_dot_products() && digits > 1 && rows >= some_together ? 0 : digits;
+    return multiplies_floats() && !has_dot_products() && digits > 2 && rows >= some_together ? 0 : digits;
 }
 
 RowsForm rows_form(uint32_t dtype, int digits) { return kernels_of(dtype).form(dtype, digits); }

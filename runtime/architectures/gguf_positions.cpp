@@ -132,8 +132,8 @@ void GgufPositions::add_scaling(Json &config) const {
     const bool known = std::ranges::find(own, tenth, &SettingName::gguf) != own.end();
     if (const GgufValue *multiplier = known ? find_(tenth) : nullptr)
         scaling["mscale"] = scaling["mscale_all_dim"] = multiplier->number() * 10;
-    else if (name == "yarn" && times > 1)
-        expect_usual_factor(find_("rope.scaling.yarn_attn_factor"), 0.1 * std::log(times) + 1);
+    else if (name == "yarn")
+        expect_usual_factor(find_("rope.scaling.yarn_attn_factor"), times > 1 ? 0.1 * std::log(times) + 1 : 1);
     if (const GgufValue *beta = find_("attention.temperature_scale")) scaling["llama_4_scaling_beta"] = beta->number();
     config["rope_scaling"] = scaling;
 }

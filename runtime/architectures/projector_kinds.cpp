@@ -239,7 +239,7 @@ int64_t layers_of(const ProjectorFile &file) {
 
 // What the releases have in common.
 void complete_qwen(const ProjectorFile &file, ProjectorFolder &out) {
-    constexpr int64_t least = 8, most = 4096; // tokens of an image, as clip.cpp has them where a file does not say it
+    constexpr int64_t least = 8, most = 4096; // tokens of an image, as clip.cpp has them; a file may say it in pixels
     constexpr int64_t most_pixels = 4096;     // so that their number does not overflow
     const int64_t patch = file.positive("patch_size"), merge = file.positive("spatial_merge_size", 2),
                   square_side = patch * merge;
@@ -253,8 +253,10 @@ void complete_qwen(const ProjectorFile &file, ProjectorFolder &out) {
     out.preprocessor["patch_size"] = patch;
     out.preprocessor["merge_size"] = merge;
     out.preprocessor["temporal_patch_size"] = 1;
-    out.preprocessor["min_pixels"] = file.positive("image_min_pixels", least * square_side * square_side);
-    out.preprocessor["max_pixels"] = file.positive("image_max_pixels", most * square_side * square_side);
+    const int64_t greatest = file.positive("image_max_pixels", most * square_side * square_side);
+    out.preprocessor["min_pixels"] =
+        file.positive("image_min_pixels", std::min(least * square_side * square_side, greatest));
+    out.preprocessor["max_pixels"] = greatest;
     join_frames(out.weights);
 }
 

@@ -48,6 +48,7 @@ SessionState::SessionState(std::shared_ptr<SessionState> other, std::shared_ptr<
 SessionState::~SessionState() {
     if (!beside) return;
     const auto remove = [&] {
+        flows->settle(); // what still runs may use what is removed
         for (const Place &place : places)
             if (place.backend != nullptr) place.backend->remove(model->states);
     };
@@ -71,6 +72,7 @@ void SessionState::connect(size_t number) {
     try {
         if (beside) {
             const Place &shared = beside->places[number];
+            flows->settle(); // what still runs reads the list of weights
             shared.backend->add(added);
             place.opened = shared.opened;
             place.admission = shared.admission;
@@ -108,6 +110,9 @@ void SessionState::divide() {
 
 void SessionState::find_lost() {
     if (split && split->lost()) places[*split->lost()].lost = true;
+    if (beside) // which could not reopen it
+        for (size_t i = 0; i < places.size(); ++i)
+            if (beside->places[i].lost) places[i].lost = true;
 }
 
 void SessionState::let_go() {

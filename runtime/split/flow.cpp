@@ -15,9 +15,17 @@ Flow::~Flow() {
 void Flow::take_turn() {
     const std::lock_guard lock(turns_->mutex);
     Flow *const other = std::exchange(turns_->last, this);
-    if (other == nullptr || other == this) return;
-    std::unique_lock others(other->mutex_);
-    other->ended_.wait(others, [&] { return other->running_ == 0; });
+    if (other != nullptr && other != this) other->rest();
+}
+
+void Flow::rest() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return running_ == 0; });
+}
+
+void FlowTurns::settle() {
+    const std::lock_guard lock(mutex);
+    if (last != nullptr) last->rest();
 }
 
 void Flow::begin(size_t device, Work work, size_t most) {

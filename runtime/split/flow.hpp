@@ -18,8 +18,10 @@ namespace lamina::split {
 // waits, and its errors stay its own.
 class Flow;
 struct FlowTurns {
+    void settle(); // until nothing is on its way; errors stay where they are
+
     std::mutex mutex;
-    Flow *last = nullptr; // that used the devices
+    Flow *last = nullptr; // that used the devices: no other has anything on its way
 };
 
 // Runs that go from device to device. A device does its work in the order in which it comes. After an error no further
@@ -57,6 +59,8 @@ class Flow {
     void fail(std::exception_ptr error);
     void rethrow();
     void take_turn();
+    void rest(); // until nothing is on its way
+    friend FlowTurns;
 
     const std::shared_ptr<FlowTurns> turns_;
     std::mutex mutex_; // guards all below

@@ -139,6 +139,8 @@ class Images(unittest.TestCase):
         refused("/v1/responses", shown(image_url="https://example.com/cat.jpg"), [place, "fetches nothing"])
         refused("/v1/responses", shown(image_url="data:image/png;base64,YWJj"), [place, "expected an image in PNG"])
         refused("/v1/responses", shown(file_id="1"), ["image_url"])
+        blind = shown(image_url=part("photo.png")["image_url"]["url"])
+        refused("/v1/responses", {**blind, "model": "blind"}, [place, "takes no images"])
 
     def test_prompts_share_what_is_before_an_image_and_the_image_if_it_is_the_same(self):
         reused = lambda file: self.ask([{"role": "user", "content": [
