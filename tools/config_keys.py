@@ -36,7 +36,8 @@ TABLE = pathlib.Path(__file__).parent.parent / "runtime" / "architectures" / "co
 
 MODEL_TYPES = ["albert", "bart", "bert", "blip", "blip_text_model", "blip_vision_model", "bloom", "camembert", "clip",
                "clip_text_model", "clip_vision_model", "cohere",
-               "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "distilbert", "electra",
+               "cohere2", "deberta", "deberta-v2", "deepseek_v2", "deepseek_v3", "deit", "dinov2", "dinov3_vit",
+               "distilbert", "electra",
                "ernie4_5", "ernie4_5_moe", "esm", "exaone4", "falcon", "falcon_h1", "falcon_mamba", "gemma", "gemma2",
                "gemma3", "gemma3_text", "gemma4", "gemma4_text", "gemma4_vision", "glm", "glm4", "glm4_moe", "glm4_moe_lite",
                "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte",
@@ -117,7 +118,8 @@ RELEASE_4 = {model_type: {"position_embedding_type": "absolute"}
 
 # Keys whose defaults a class has as that of a parameter or as a constant, or that it reads in a property.
 ELSEWHERE = {"blip_text_model": {"bos_token_id": 30522, "sep_token_id": 102},
-             "esm": {"rope_theta": 10000.0}, "gemma3": {"boi_token_index": 255999, "eoi_token_index": 256000},
+             "dinov3_vit": {"rope_theta": 100.0}, "esm": {"rope_theta": 10000.0}, "gemma3": {"boi_token_index": 255999,
+             "eoi_token_index": 256000},
              "gemma4": {"boi_token_id": 255999, "eoi_token_id": 258882},
              "internvl": {"vision_feature_layer": -1, "vision_feature_select_strategy": "default"},
              "llava": {"vision_feature_select_strategy": "default"},

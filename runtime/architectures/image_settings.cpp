@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<double, 3> halves{0.5, 0.5, 0.5};
+constexpr std::array<double, 3> imagenet_mean{0.485, 0.456, 0.406}, imagenet_deviation{0.229, 0.224, 0.225};
 constexpr std::array<double, 3> clip_mean{0.48145466, 0.4578275, 0.40821073},
     clip_deviation{0.26862954, 0.26130258, 0.27577711};
 
@@ -27,11 +28,13 @@ struct Processor {
     bool square_of_number; // what "size": 224 means
     int64_t resample;
     std::array<double, 3> mean, deviation;
+    bool rounded = true; // pixels are, after they were resized
 };
-constexpr std::array<Processor, 13> processors{{
+constexpr std::array<Processor, 14> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"Blip", 384, 0, true, true, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
+    {"DINOv3ViT", 224, 0, true, true, 2, imagenet_mean, imagenet_deviation, false},
     {"DeiT", 256, 224, true, true, 3, halves, halves},
     {"Gemma3", 224, 0, true, false, 2, halves, halves},
     {"Gemma4", 0, 0, false, false, 3, {0, 0, 0}, {1, 1, 1}},
@@ -54,15 +57,16 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
     if (name.empty() && model_type == "vision-encoder-decoder")
         config.fail(key, "is missing: expected the class that prepares images, such as ViTImageProcessor");
     if (name.empty())
-        name = model_type == "vit"        ? "ViT"
-               : model_type == "deit"     ? "DeiT"
-               : model_type == "blip"     ? "Blip"
-               : model_type == "dinov2"   ? "Bit"
-               : model_type == "siglip"   ? "Siglip"
-               : model_type == "pixtral"  ? "Pixtral"
-               : model_type == "qwen2_vl" ? "Qwen2VL"
-               : model_type == "gemma4"   ? "Gemma4"
-                                          : "CLIP";
+        name = model_type == "vit"          ? "ViT"
+               : model_type == "deit"       ? "DeiT"
+               : model_type == "blip"       ? "Blip"
+               : model_type == "dinov2"     ? "Bit"
+               : model_type == "dinov3_vit" ? "DINOv3ViT"
+               : model_type == "siglip"     ? "Siglip"
+               : model_type == "pixtral"    ? "Pixtral"
+               : model_type == "qwen2_vl"   ? "Qwen2VL"
+               : model_type == "gemma4"     ? "Gemma4"
+                                            : "CLIP";
     std::string known;
     for (const Processor &each : processors) {
         if (each.name == name) return each;
@@ -123,6 +127,7 @@ std::optional<Sides> add_resize(const Config &config, const Processor &processor
         resize["height"] = all->height, resize["width"] = all->width;
     }
     resize["filter"] = filter_of(config, processor);
+    if (!processor.rounded) resize["rounded"] = false;
     out["resize"] = std::move(resize);
     return all;
 }

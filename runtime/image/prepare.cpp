@@ -31,11 +31,16 @@ void prepare(const Image &image, const Steps &steps, std::span<float> out) {
     Window part{std::max<int64_t>(top, 0), std::max<int64_t>(left, 0), std::min(height, rows),
                 std::min(width, columns)};
     Image resized_part;
+    std::vector<float> values;  // instead of pixels, if they are not rounded
     const Image *from = &image; // whose pixel (0, 0) is that of `part`
     if (height != image.height || width != image.width) {
-        resized_part = resized(image, height, width, steps.resize->filter, part);
+        if (steps.resize->rounded)
+            resized_part = resized(image, height, width, steps.resize->filter, part);
+        else
+            values = resized_values(image, height, width, steps.resize->filter, part), resized_part.width = part.width;
         from = &resized_part, part.top = part.left = 0;
     }
+    const auto pixel_at = [&](size_t at) -> double { return values.empty() ? from->pixels[at] : values[at]; };
     const int64_t across = columns / steps.patch, down = rows / steps.patch, area = steps.patch * steps.patch;
     for (int64_t y = 0; y < down * steps.patch; ++y)
         for (int64_t x = 0; x < across * steps.patch; ++x) {
@@ -46,7 +51,7 @@ void prepare(const Image &image, const Steps &steps, std::span<float> out) {
                           at = ((part.top + row) * from->width + part.left + column) * 3;
             for (int64_t c = 0; c < 3; ++c) {
                 const auto channel = static_cast<size_t>(c);
-                const double pixel = inside ? from->pixels[static_cast<size_t>(at + c)] : 0;
+                const double pixel = inside ? pixel_at(static_cast<size_t>(at + c)) : 0;
                 out[static_cast<size_t>((patch * 3 + c) * area + place)] =
                     static_cast<float>((pixel * steps.scale - steps.mean[channel]) / steps.deviation[channel]);
             }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace lamina::image {
 
@@ -19,6 +20,10 @@ struct Window {
 // As Pillow resizes: filters as wide as the pixels of the result, results in 8 bits after each of both directions. Only
 // this part of the result, which lies within it.
 [[nodiscard]] Image resized(const Image &image, int64_t height, int64_t width, Filter filter, const Window &part);
+
+// The same without rounding, as PyTorch resizes floats: the values of pixels, as Image has them.
+[[nodiscard]] std::vector<float> resized_values(const Image &image, int64_t height, int64_t width, Filter filter,
+                                                const Window &part);
 
 // The size that `resize` gives an image: height and width. Throws Error(input) for an image that is too long to become
 // one of multiples.

@@ -67,30 +67,31 @@ std::vector<Tap> taps_of(int64_t in, int64_t out, Filter filter, int64_t first, 
     return taps;
 }
 
-uint8_t rounded(float value) { return static_cast<uint8_t>(std::clamp(value + 0.5F, 0.0F, 255.0F)); }
+void store(float value, uint8_t &to) { to = static_cast<uint8_t>(std::clamp(value + 0.5F, 0.0F, 255.0F)); }
+void store(float value, float &to) { to = value; }
 
 // Along an axis: `outer` blocks of (in, inner) values become blocks of (taps, inner).
-std::vector<uint8_t> along(const std::vector<uint8_t> &from, size_t outer, size_t in, size_t inner,
-                           const std::vector<Tap> &taps) {
-    std::vector<uint8_t> to(outer * taps.size() * inner);
+template <class To, class From>
+std::vector<To> along(const std::vector<From> &from, size_t outer, size_t in, size_t inner,
+                      const std::vector<Tap> &taps) {
+    std::vector<To> to(outer * taps.size() * inner);
     std::vector<float> sums(inner);
     for (size_t o = 0; o < outer; ++o)
         for (size_t t = 0; t < taps.size(); ++t) {
             std::ranges::fill(sums, 0.0F);
-            const uint8_t *row = from.data() + (o * in + static_cast<size_t>(taps[t].first)) * inner;
+            const From *row = from.data() + (o * in + static_cast<size_t>(taps[t].first)) * inner;
             for (const float weight : taps[t].weights) {
                 for (size_t i = 0; i < inner; ++i) sums[i] += weight * static_cast<float>(row[i]);
                 row += inner;
             }
-            std::ranges::transform(sums, to.begin() + static_cast<std::ptrdiff_t>((o * taps.size() + t) * inner),
-                                   rounded);
+            for (size_t i = 0; i < inner; ++i) store(sums[i], to[(o * taps.size() + t) * inner + i]);
         }
     return to;
 }
 
-} // namespace
-
-Image resized(const Image &image, int64_t height, int64_t width, Filter filter, const Window &part) {
+// With values of this type after each direction.
+template <class Value>
+std::vector<Value> resized_to(const Image &image, int64_t height, int64_t width, Filter filter, const Window &part) {
     const auto rows = static_cast<size_t>(image.height), columns = static_cast<size_t>(image.width),
                kept = static_cast<size_t>(part.width);
     constexpr int64_t most = int64_t{1} << 27; // pixels between the two directions
@@ -98,10 +99,20 @@ Image resized(const Image &image, int64_t height, int64_t width, Filter filter, 
         throw Error(ErrorCode::input, "an image of " + std::to_string(image.width) + " x " +
                                           std::to_string(image.height) + " pixels cannot become " +
                                           std::to_string(part.width) + " pixels wide: cut it");
-    const std::vector<uint8_t> narrowed =
-        along(image.pixels, rows, columns, 3, taps_of(image.width, width, filter, part.left, part.width));
-    return {part.width, part.height,
-            along(narrowed, 1, rows, kept * 3, taps_of(image.height, height, filter, part.top, part.height))};
+    const std::vector<Value> narrowed =
+        along<Value>(image.pixels, rows, columns, 3, taps_of(image.width, width, filter, part.left, part.width));
+    return along<Value>(narrowed, 1, rows, kept * 3, taps_of(image.height, height, filter, part.top, part.height));
+}
+
+} // namespace
+
+Image resized(const Image &image, int64_t height, int64_t width, Filter filter, const Window &part) {
+    return {part.width, part.height, resized_to<uint8_t>(image, height, width, filter, part)};
+}
+
+std::vector<float> resized_values(const Image &image, int64_t height, int64_t width, Filter filter,
+                                  const Window &part) {
+    return resized_to<float>(image, height, width, filter, part);
 }
 
 namespace {

@@ -18,6 +18,7 @@ struct Resize {
     int64_t least = 0, most = 0; // pixels in all, with multiples; least: 0: as many as fit
     int64_t longest = 0;         // 0: no side is too long
     Filter filter = Filter::bilinear;
+    bool rounded = true; // pixels of the result are whole numbers, as Pillow has them
 };
 
 struct Steps {

@@ -38,11 +38,12 @@ image::Filter filter_at(JsonView value) {
 }
 
 image::Resize resize_at(JsonView value) {
-    value.allow_keys(
-        {"height", "width", "shortest_edge", "longest_edge", "multiple", "least_pixels", "most_pixels", "filter"});
+    value.allow_keys({"height", "width", "shortest_edge", "longest_edge", "multiple", "least_pixels", "most_pixels",
+                      "filter", "rounded"});
     image::Resize out{.filter = filter_at(value.at("filter"))};
+    if (value.has("rounded")) out.rounded = value.at("rounded").boolean();
     if (value.has("longest_edge")) {
-        value.allow_keys({"longest_edge", "multiple", "filter"});
+        value.allow_keys({"longest_edge", "multiple", "filter", "rounded"});
         out.longest = pixels_at(value.at("longest_edge")), out.multiple = pixels_at(value.at("multiple"));
         const int64_t side = (out.longest + out.multiple - 1) / out.multiple * out.multiple;
         out.most = side * side;

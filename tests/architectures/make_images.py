@@ -64,6 +64,23 @@ def dinov2s():
            hidden_act="relu", layer_norm_eps=1e-3)
 
 
+def dinov3(name, dtype=torch.float16, **more):
+    """Given images of 12 x 20, whatever the configuration's size is."""
+    config = T.DINOv3ViTConfig(**dict(hidden_size=36, intermediate_size=44, num_hidden_layers=2, num_attention_heads=3,
+                                      image_size=16, patch_size=4) | more)
+    hidden = lambda r: {"hidden": r.last_hidden_state, "embedding": r.pooler_output}
+    if classifier(name, T.DINOv3ViTModel(config), hidden, dtype=dtype):
+        T.DINOv3ViTImageProcessor(size={"height": 12, "width": 20}).save_pretrained(here / name)
+
+
+def dinov3s():
+    dinov3("dinov3", num_register_tokens=3)
+    dinov3("dinov3_gated", hidden_size=40, num_attention_heads=2, use_gated_mlp=True, hidden_act="silu", key_bias=True,
+           rope_theta=25.0, layer_norm_eps=1e-3, dtype=torch.bfloat16)
+    dinov3("dinov3_unbiased", num_register_tokens=1, query_bias=False, value_bias=False, proj_bias=False, mlp_bias=False,
+           hidden_act="gelu_new")
+
+
 def clip(name, texts=(), images=()):
     """Texts end with the token 52, as their tokenizer's do."""
     sizes = dict(hidden_size=36, num_hidden_layers=2, num_attention_heads=3, intermediate_size=44)
@@ -124,3 +141,4 @@ if __name__ == "__main__":
     clip("clip_gelu", dict(hidden_act="gelu", layer_norm_eps=1e-3),
          dict(hidden_act="relu", layer_norm_eps=1e-2, image_size=15, patch_size=3))
     siglips()
+    dinov3s()

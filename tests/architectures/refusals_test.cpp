@@ -483,6 +483,17 @@ TEST_CASE("architectures: Moonshine has one number of heads, which is also that 
                contains("nearest by its settings is 'moonshine'"));
 }
 
+TEST_CASE("architectures: DINOv3 with other heads or tokens is refused") {
+    CHECK_THAT(refusal("dinov3", "num_attention_heads", 6),
+               contains("/num_attention_heads") && contains("multiple of 4"));
+    CHECK_THAT(refusal("dinov3", "num_register_tokens", 2), contains("register_tokens"));
+    CHECK_THAT(refusal("dinov3", "num_register_tokens", 2000), contains("/num_register_tokens: expected 0 to 1024"));
+    CHECK_THAT(refusal("dinov3", "rope_theta", 0.0), contains("/rope_theta: expected a number above 0"));
+    CHECK_THAT(refusal("dinov3", "key_bias", true), contains("k_proj.bias"));
+    CHECK_THAT(refusal("dinov3", "architectures", {"DINOv3ViTForImageClassification"}), contains("/architectures"));
+    CHECK_THAT(refusal("dinov3", "model_type", "dinov3_convnext"), contains("'dinov3_convnext' is not supported"));
+}
+
 TEST_CASE("architectures: distances that DeBERTa cannot have rows for are named") {
     CHECK_THAT(refusal("deberta", "position_buckets", 1), contains("/position_buckets") && contains("at least 2"));
     CHECK_THAT(refusal("deberta", [](nlohmann::json &c) { c["position_buckets"] = 16; }),

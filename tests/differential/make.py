@@ -98,6 +98,7 @@ def check(base):
 
 def main():
     import deberta
+    import dinov3
     import esm
     import gemma4
     import gguf_models
@@ -108,7 +109,7 @@ def main():
     checking, wanted = "--check" in sys.argv, [name for name in sys.argv[1:] if not name.startswith("-")]
     folder.mkdir(exist_ok=True)
     bases = [*models.plain_models(), *popular.popular_models(), *map(gguf_models.Gguf, gguf_models.ARCHITECTURES)]
-    for family in (latent, gemma4, esm, deberta, speech):
+    for family in (latent, gemma4, esm, deberta, dinov3, speech):
         bases += [*family.plain_models(), *family.popular_models()]
     if twice := [name for name, count in collections.Counter(b.name for b in bases).items() if count > 1]:
         sys.exit(f"two models have the name {twice[0]}, and so the same digest")

@@ -98,7 +98,7 @@ def run(model, family):
     ids = models.ids("ids", BATCH, LENGTH)
     mask = torch.arange(LENGTH)[None] < torch.tensor(LENGTHS)[:, None]
     valid = lambda x: torch.cat([x[b, :length].reshape(-1) for b, length in enumerate(LENGTHS)])
-    if family in ("vit", "deit", "dinov2", "clip", "siglip"):
+    if family in ("vit", "deit", "dinov2", "dinov3_vit", "clip", "siglip"):
         return run_on_images(model, family, ids)
     if family == "whisper":
         samples = torch.tensor(models.uniform("samples", BATCH * 2 * 160 * 11)).reshape(BATCH, -1)

@@ -110,12 +110,17 @@ def processors_of_configs():
                                            crop_size={"height": 12, "width": 20})),
         ("vit", T.BitImageProcessor, dict(image_processor_type="BitImageProcessor", size={"shortest_edge": 9},
                                           crop_size={"height": 12, "width": 20})),  # smaller than what is cut out
+        ("vit", T.DINOv3ViTImageProcessor, dict(image_processor_type="DINOv3ViTImageProcessorFast", **vit)),
+        ("vit", T.DINOv3ViTImageProcessor, dict(image_processor_type="DINOv3ViTImageProcessorFast", do_center_crop=True,
+                                                size={"height": 30, "width": 50}, crop_size={"height": 12, "width": 20},
+                                                resample=3, image_mean=[0.1, 0.2, 0.3], image_std=[1.0, 0.5, 0.25])),
         ("clip", T.CLIPImageProcessor, dict(size={"shortest_edge": 12}, crop_size={"height": 12, "width": 12})),
         ("clip", T.CLIPImageProcessor, old),
         ("clip", T.SiglipImageProcessor, dict(image_processor_type="SiglipImageProcessor",
                                               size={"height": 12, "width": 12})),
     ]
-    return [{"model": model, "config": config, "patches": patches(processor, config, 4)}
+    return [{"model": model, "config": config, "patches": patches(processor, config, 4),
+             "exact": "DINOv3" in processor.__name__}  # without rounded pixels
             for model, processor, config in cases]
 
 
