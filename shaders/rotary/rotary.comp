@@ -2,7 +2,8 @@
 // magnitude. The channels of a head after its pairs are copied unchanged.
 //
 // x, y (B, T, heads*D) or (T, B, heads*D); position (B), or coordinates (A) of each row; frequencies (A, P), in radians
-// per position, or (T, P), which are the angles of the rows. Dispatch: one invocation per pair of channels, and per channel that is copied.
+// per position, or (T, P), which are the angles of the rows. Dispatch: one invocation per pair of channels, and per
+// channel that is copied.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/sinusoid.glsl"
