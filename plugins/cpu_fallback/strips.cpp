@@ -31,8 +31,8 @@ bool has_dot_products() {
 #endif
 }
 
-// Where there are no dot products, floats are multiplied faster than three digits, once there are enough rows to make up
-// for unpacking weights that far.
+// Where there are no dot products, floats are multiplied faster than three digits, once there are enough rows to make
+// up for unpacking weights that far.
 int fastest_digits(int digits, int64_t rows) {
     return multiplies_floats() && !has_dot_products() && digits > 2 && rows >= some_together ? 0 : digits;
 }
