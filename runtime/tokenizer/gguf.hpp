@@ -28,8 +28,8 @@ struct GgufVocabulary {
         strip_accents;
 };
 
-// Whether a token ends a text, a turn or a message in some family: it does in all, because files may call it an ordinary
-// one.
+// Whether a token ends a text, a turn or a message in some family: it does in all, because files may call it an
+// ordinary one.
 [[nodiscard]] bool is_called_an_end(std::string_view token);
 
 // Throws Error(input): "tokenizer.ggml.KEY: MESSAGE".
