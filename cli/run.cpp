@@ -11,6 +11,7 @@
 #include "reading_run.hpp"
 #include "table.hpp"
 #include "taps.hpp"
+#include "tensor_run.hpp"
 #include "text_run.hpp"
 
 #include "base/nearest.hpp"
@@ -26,9 +27,10 @@ namespace lamina::cli {
 namespace {
 
 struct RunOptions {
-    std::filesystem::path model, output_folder;
-    std::vector<std::string> texts, inputs, outputs, taps;
-    std::string graph, language, task, timestamps, subtitles, on_error = "stop";
+    std::filesystem::path model;
+    std::vector<std::string> texts;
+    TensorArguments tensors;
+    std::string language, task, timestamps, subtitles, on_error = "stop";
     SessionArguments session;
     LoadArguments load;
     std::filesystem::path draft;
@@ -40,121 +42,6 @@ struct RunOptions {
     std::vector<std::string> images; // of a prompt
     size_t answers = 0;              // to a question, or words for a mask; 0: as many as usual
 };
-
-// ---- Tensors ----
-
-struct Summary { // of the finite elements
-    double min = std::numeric_limits<double>::infinity(), max = -min, mean = 0;
-    int64_t finite = 0;
-};
-
-template <class T> Summary summary_of(std::span<const T> values) {
-    Summary s;
-    for (const T each : values) {
-        const auto v = static_cast<double>(each);
-        if (!std::isfinite(v)) continue;
-        s.min = std::min(s.min, v), s.max = std::max(s.max, v);
-        s.mean += (v - s.mean) / static_cast<double>(++s.finite);
-    }
-    return s;
-}
-
-Summary summary_of(const Tensor &tensor) {
-    return tensor.dtype() == DType::i32 ? summary_of(tensor.i32()) : summary_of(tensor.f32());
-}
-
-Json as_json(const TensorMap &tensors, const Assignments &files) {
-    Json out = Json::array();
-    for (const auto &[name, tensor] : tensors) {
-        const Summary s = summary_of(tensor);
-        Json entry{{"name", name}, {"dtype", name_of(tensor.dtype())}, {"shape", tensor.shape()}};
-        entry["min"] = s.finite != 0 ? Json(s.min) : Json(nullptr);
-        entry["max"] = s.finite != 0 ? Json(s.max) : Json(nullptr);
-        entry["mean"] = s.finite != 0 ? Json(s.mean) : Json(nullptr);
-        entry["not_finite"] = tensor.size() - s.finite;
-        if (const auto file = files.find(name); file != files.end()) entry["file"] = file->second;
-        out.push_back(std::move(entry));
-    }
-    return out;
-}
-
-std::string as_text(const TensorMap &tensors, const Output &output) {
-    Table table({"OUTPUT", "DTYPE", "SHAPE", {"MIN", Align::right}, {"MAX", Align::right}, {"MEAN", Align::right}, ""});
-    for (const auto &[name, tensor] : tensors) {
-        const Summary s = summary_of(tensor);
-        const auto number = [&](double v) { return s.finite != 0 ? significant(v, 6) : std::string("-"); };
-        const int64_t wrong = tensor.size() - s.finite;
-        table.row({{name, Style::bold},
-                   name_of(tensor.dtype()),
-                   to_string(tensor.shape()),
-                   number(s.min),
-                   number(s.max),
-                   number(s.mean),
-                   {wrong == 0 ? "" : grouped(wrong) + " not finite", Style::red}});
-    }
-    return table.str(output);
-}
-
-// Where each tensor goes: --output NAME=FILE, and with --output-dir every one of `outputs` besides.
-Assignments files_of(const RunOptions &options, const std::vector<std::string> &outputs) {
-    Assignments files = assignments(options.outputs, "--output");
-    for (const auto &[name, file] : files)
-        if (is_pattern(name))
-            throw Error(ErrorCode::usage, "--output " + name + "=" + file +
-                                              ": expected the name of one tensor, found a pattern, which --tap takes");
-    if (options.output_folder.empty()) return files;
-    for (const std::string &name : outputs) files.emplace(name, (options.output_folder / (name + ".npy")).string());
-    return files;
-}
-
-void make_output_folder(const std::filesystem::path &folder) {
-    std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    if (failed) throw Error(ErrorCode::failure, "--output-dir: " + folder.string() + ": " + failed.message());
-}
-
-void run_tensors(const RunOptions &options, const Runtime &runtime, const Model &model, const Device &device,
-                 SessionOptions how, Output &output) {
-    const ModelContents contents = inspect(model);
-    const std::string graph = graph_name(options.graph, contents);
-    const Assignments files = files_of(options, names_of(contents.graphs.at(graph).outputs));
-    const Taps taps(options.taps);
-    std::vector<std::string> inside = taps.patterns(); // tensors inside the graph that --tap or --output name
-    for (const auto &[name, file] : files)
-        if (!contents.graphs.at(graph).outputs.contains(name)) inside.push_back(name);
-    how.keep_all = !inside.empty();
-    std::vector<Destination> destinations = taps.destinations(tensor_names(contents.graphs.at(graph)));
-    for (const auto &[name, file] : files) destinations.push_back({name, file});
-    refuse_shared_files(destinations);
-
-    const TensorMap inputs = input_tensors(options.inputs);
-    const TensorMap tensors = runtime.session(model, device, how).run(graph, inputs, inside);
-    stop_if_interrupted();
-    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
-    const Assignments written = write(destinations, tensors, output);
-    if (output.json())
-        output.print_json(as_json(tensors, written));
-    else
-        output.print(as_text(tensors, output));
-}
-
-void tap_texts(const RunOptions &options, const Model &model, Session session, Output &output) {
-    const ModelContents contents = inspect(model);
-    const Taps taps(options.taps);
-    std::vector<std::string> names;
-    for (const auto &[name, graph] : contents.graphs)
-        for (std::string &tensor : tensor_names(graph)) names.push_back(std::move(tensor));
-    std::vector<Destination> destinations = taps.destinations(names);
-    refuse_shared_files(destinations);
-
-    const TensorMap tensors = taps.of_texts(session, options.texts);
-    std::erase_if(destinations, [&](const Destination &d) { return !tensors.contains(d.tensor); }); // other graphs
-    const Assignments written = write(destinations, tensors, output);
-    if (output.json())
-        output.print_json(as_json(tensors, written));
-    else
-        output.print(as_text(tensors, output));
-}
 
 // ---- Vectors and classes ----
 
@@ -187,13 +74,13 @@ int read_texts(const RunOptions &options, const ReadOptions &how, const Model &m
     const std::string vectors = inspect(model).reading->output;
     ReadingRun run(model, std::move(session), output, how);
     std::vector<Destination> files;
-    for (const auto &[name, file] : files_of(options, {vectors})) {
+    for (const auto &[name, file] : files_of(options.tensors, {vectors})) {
         if (name != vectors)
             throw Error(ErrorCode::usage,
                         "--output " + name + ": texts give only '" + vectors + "'; --tap shows other tensors");
         files.push_back({name, file});
     }
-    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
+    if (!options.tensors.output_folder.empty()) make_output_folder(options.tensors.output_folder);
     run.write_to(std::move(files));
     if (options.answers != 0) run.show_answers(options.answers);
     if (!options.labels.empty()) {
@@ -216,13 +103,13 @@ int run_images(const RunOptions &options, const Model &model, Session session, L
     std::vector<Destination> files;
     const bool vectors = options.labels.empty() && images.gives == ImageReading::Gives::embedding;
     for (const auto &[name, file] :
-         files_of(options, vectors ? std::vector{images.output} : std::vector<std::string>{})) {
+         files_of(options.tensors, vectors ? std::vector{images.output} : std::vector<std::string>{})) {
         if (name != images.output || !vectors)
             throw Error(ErrorCode::usage, "--output and --output-dir need a model that gives vectors of images; --json "
                                           "prints all classes");
         files.push_back({name, file});
     }
-    if (!options.output_folder.empty()) make_output_folder(options.output_folder);
+    if (!options.tensors.output_folder.empty()) make_output_folder(options.tensors.output_folder);
     run.write_to(std::move(files));
     if (options.texts.empty()) return run.lines(std::move(lines));
     run.arguments(options.texts, images.matches_texts && options.labels.empty());
@@ -263,19 +150,19 @@ std::vector<std::string> generate_options() {
 }
 
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
-    if (!options.inputs.empty() && !options.texts.empty())
+    if (!options.tensors.inputs.empty() && !options.texts.empty())
         throw Error(ErrorCode::usage, "TEXT and --input cannot be used together: give words or tensors");
-    if (options.inputs.empty() && !options.graph.empty())
+    if (options.tensors.inputs.empty() && !options.tensors.graph.empty())
         throw Error(ErrorCode::usage, "--graph needs --input NAME=FILE.npy");
-    if (!options.taps.empty() && options.inputs.empty() && options.texts.empty())
+    if (!options.tensors.taps.empty() && options.tensors.inputs.empty() && options.texts.empty())
         throw Error(ErrorCode::usage, "--tap needs TEXT or --input, because it shows a single run");
-    if (options.inputs.empty() && options.texts.empty() && is_terminal(standard_input))
+    if (options.tensors.inputs.empty() && options.texts.empty() && is_terminal(standard_input))
         throw Error(ErrorCode::usage, "nothing to run on: give words, lines on stdin, or --input NAME=FILE.npy");
 
-    if (!options.inputs.empty() || !options.texts.empty())
+    if (!options.tensors.inputs.empty() || !options.texts.empty())
         refuse_given(app, {"--on-error"}, "is about lines on stdin: it cannot be used with TEXT or --input");
     const GenerateOptions &g = options.generate;
-    if (!options.inputs.empty() || !options.taps.empty())
+    if (!options.tensors.inputs.empty() || !options.tensors.taps.empty())
         refuse_given(app, generate_options(), "is about generating text: it cannot be used with --input or --tap");
     check_answer_options(app, g);
     if (!json) refuse_given(app, {"--hypotheses"}, "needs --json, which shows more than the best one");
@@ -292,13 +179,13 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     const Model model = runtime.load(options.model, load_options(options.load));
     const Device device = chosen_device(runtime, global, output);
     SessionOptions how = session_options(options.session, runtime, device);
-    if (!options.inputs.empty()) {
-        run_tensors(options, runtime, model, device, how, output);
+    if (!options.tensors.inputs.empty()) {
+        run_tensors(options.tensors, runtime, model, device, how, output);
         return 0;
     }
-    if (!options.taps.empty()) {
+    if (!options.tensors.taps.empty()) {
         how.keep_all = true;
-        tap_texts(options, model, runtime.session(model, device, how), output);
+        tap_texts(options.tensors, options.texts, model, runtime.session(model, device, how), output);
         return 0;
     }
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
@@ -321,9 +208,9 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     else
         refuse_given(app, {"--pairs", "--prompt"}, "cannot be used with --labels");
     if (!contents.audio() && !writes_of_images) refuse_media(options.texts);
-    if (inspect(model).reading) {
+    if (contents.reading) {
         refuse_given(app, generate_options(), "is about generating text, which this model does not do");
-        const TextReading::Gives gives = inspect(model).reading->gives;
+        const TextReading::Gives gives = contents.reading->gives;
         if (gives == TextReading::Gives::answers)
             refuse_given(app, {"--truncate", "--prompt"}, "is not about answers to questions, which this model gives");
         else if (gives == TextReading::Gives::words)
@@ -339,7 +226,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     }
     refuse_given(app, {"--pairs", "--prompt", "--answers"},
                  "is about vectors and classes of texts, which this model does not give");
-    if (!options.outputs.empty() || !options.output_folder.empty())
+    if (!options.tensors.outputs.empty() || !options.tensors.output_folder.empty())
         throw Error(ErrorCode::usage, "--output and --output-dir need --input NAME=FILE.npy, or a model that "
                                       "turns texts into vectors");
     refuse_given(app, {"--truncate"}, "is for models that turn texts into vectors or classes");
@@ -348,7 +235,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     if (options.likeliest) generate.likeliest = static_cast<size_t>(*options.likeliest);
     if (!options.language.empty()) generate.choices["language"] = options.language;
     if (!options.task.empty()) generate.choices["task"] = options.task;
-    const std::optional<TextGeneration> generation = inspect(model).generation;
+    const std::optional<TextGeneration> &generation = contents.generation;
     if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
     if (generate.beams == 1 && !output.json())
         refuse_given(app, {"--length-penalty"}, "ranks several hypotheses: it needs --beams or --json");
@@ -406,16 +293,16 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                    "texts, or audio or image files, to run on; if there are none, lines on stdin");
     const auto repeated = [&](const std::string &name, std::vector<std::string> &values, const std::string &description,
                               const std::string &type) { app.option(name, values, type, description); };
-    repeated("-i,--input", options->inputs, "run on this tensor; may be repeated", "NAME=FILE.npy");
-    repeated("-o,--output", options->outputs,
+    repeated("-i,--input", options->tensors.inputs, "run on this tensor; may be repeated", "NAME=FILE.npy");
+    repeated("-o,--output", options->tensors.outputs,
              "write an output, or another tensor of the graph, to a file; may be repeated", "NAME=FILE.npy");
     repeated(
-        "--tap", options->taps,
+        "--tap", options->tensors.taps,
         "show a tensor of any layer, by name or pattern ('encoder.*.norm_feed_forward'), or write it to a file; a '*' "
         "in FILE becomes the tensor's name; may be repeated",
         "NAME[=FILE.npy]");
-    app.option("--output-dir", options->output_folder, "DIR", "write every output to DIR/NAME.npy").not_empty();
-    app.option("--graph", options->graph, "NAME", "graph to run on --input; default: the only one").not_empty();
+    app.option("--output-dir", options->tensors.output_folder, "DIR", "write every output to DIR/NAME.npy").not_empty();
+    app.option("--graph", options->tensors.graph, "NAME", "graph to run on --input; default: the only one").not_empty();
     add_load_options(app, options->load);
     add_draft_option(app, options->draft);
     add_cache_option(app, options->session);
