@@ -1,5 +1,6 @@
 #include "architectures/bart_layers.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace lamina::architectures {
@@ -87,6 +88,13 @@ std::string BartLayers::learned_rows(GraphWriter &graph, const std::string &modu
 }
 
 std::string BartLayers::fairseq_rows(const std::string &module) const {
+    // transformers gives padding no position, wherever it stands.
+    const int64_t padding = config_.integer("pad_token_id");
+    for (const auto &place : draft_.tokens.start)
+        if (std::ranges::count(place, padding) != 0)
+            draft_.generation.fail("decoder_start_token_id", "expected another token than the padding, " +
+                                                                 std::to_string(padding) +
+                                                                 ", which has no position in such a model");
     const std::string rows = module + ".rows";
     draft_.weights.add(rows + ".weight", model::Weight::of(fairseq_sinusoids(config_, positions_, width_)));
     return rows;

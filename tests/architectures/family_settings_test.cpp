@@ -1,6 +1,7 @@
 // Settings of single families, in folders and GGUF files, that do not fit or are not supported are named.
 #include "catch.hpp"
 #include "changed_gguf.hpp"
+#include "refusal.hpp"
 
 #include "model/gguf.hpp"
 
@@ -14,22 +15,6 @@ using namespace lamina;
 using matchers::contains;
 using test::runtime;
 using File = test::ChangedGguf;
-
-namespace family_settings {
-namespace {
-
-// Why a folder of models/ is refused with this setting.
-std::string refusal(const std::string &name, const char *key, const nlohmann::json &value) {
-    const TemporaryFolder folder;
-    const std::filesystem::path known = test::architectures / "models" / name;
-    nlohmann::json config = test::json_of(known / "config.json");
-    config[key] = value;
-    folder.write("config.json", config.dump());
-    std::filesystem::copy(known / "model.safetensors", folder.path());
-    return message_of([&] { (void)runtime().load(folder.path()); });
-}
-
-} // namespace
 
 TEST_CASE("OLMo and MPT: limits of queries, keys and values, and slopes") {
     CHECK(refusal("olmo_clipped", "clip_qkv", nullptr).empty());
@@ -179,5 +164,3 @@ TEST_CASE("A projector of Pixtral may state the base of positions that its tower
     CHECK(refusal(10000).empty());
     CHECK_THAT(refusal(500), contains("'clip.rope.freq_base'") && contains("expected 10000"));
 }
-
-} // namespace family_settings
