@@ -130,7 +130,7 @@ std::vector<Trial> Admission::missing(const plan::Step &step, const std::string 
     const Verdicts::Verdict verdict = findings_.verdict(layer, variant);
     std::vector<Trial> out;
     for (const conformance::Case &c : cases_of(step, variant).cases)
-        if (Trial trial{&layer, variant, to_string(c), false}; !verdict.shapes.contains(trial.text))
+        if (Trial trial{&layer, variant, to_string(c), false}; !findings_.has_shape(layer, variant, trial.text))
             out.push_back(std::move(trial));
     for (size_t i = verdict.tried; declared && i < verdict.cases; ++i)
         out.push_back({&layer, variant, layer.contract->cases[i], true});
@@ -277,7 +277,8 @@ void Admission::expect_proved(const plan::Step &step, const std::string &variant
     const abi::Layer &layer = step.call.layer();
     prove(step, variant, true, [] { return true; });
     const Verdicts::Verdict verdict = findings_.verdict(layer, variant);
-    if (verdict.barred() || (verdict.passed == 0 && verdict.shapes.empty()) || !missing(step, variant, true).empty())
+    if (verdict.barred() || (verdict.passed == 0 && findings_.shapes(layer, variant).empty()) ||
+        !missing(step, variant, true).empty())
         throw failed_proof(step, "the variant that was requested", variant);
 }
 
@@ -383,6 +384,11 @@ std::vector<std::string> Admission::choose_all(const plan::GraphPlan &plan, plan
     return out;
 }
 
+Admission::Proof Admission::proof_of(const abi::Layer &layer, const std::string &variant) const {
+    return {std::string(layer.id()), variant, findings_.verdict(layer, variant),
+            findings_.shapes(layer, variant).size()};
+}
+
 std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &layers,
                                               const std::function<void(const Proof &)> &progress) {
     const std::lock_guard lock(mutex_);
@@ -396,14 +402,14 @@ std::vector<Admission::Proof> Admission::redo(const std::vector<std::string> &la
             std::vector<Trial> &trials = of_variants.emplace_back();
             for (const char *text : std::span(layer.contract->cases, layer.contract->n_cases))
                 trials.push_back({&layer, v.name, text, true});
-            for (const std::string &text : findings_.verdict(layer, v.name).shapes)
+            for (const std::string &text : findings_.shapes(layer, v.name))
                 trials.push_back({&layer, v.name, text, false});
         }
         findings_.forget(layer);
         for (const std::vector<Trial> &trials : of_variants) {
             try_all(trials, [] { return true; });
             const std::string &variant = trials.front().variant;
-            out.push_back({id, variant, findings_.verdict(layer, variant)});
+            out.push_back(proof_of(layer, variant));
             findings_.save(); // now, because proving all takes minutes and a driver may crash
             if (progress) progress(out.back());
         }
@@ -418,7 +424,7 @@ std::vector<Admission::Proof> Admission::known(const std::vector<std::string> &l
     for (const auto &[layer, variant] : variants_) {
         const std::string id(layer->id());
         if (layers.empty() || std::find(layers.begin(), layers.end(), id) != layers.end())
-            out.push_back({id, variant, findings_.verdict(*layer, variant)});
+            out.push_back(proof_of(*layer, variant));
     }
     return out;
 }

@@ -74,6 +74,7 @@ class Admission {
     struct Proof {
         std::string layer, variant;
         Verdicts::Verdict verdict;
+        size_t shapes = 0; // cases like the steps of models, which it passed, or of which one barred it
     };
     std::vector<Proof> redo(const std::vector<std::string> &layers,
                             const std::function<void(const Proof &)> &progress = {});
@@ -94,6 +95,7 @@ class Admission {
     // verdicts.
     void try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on, size_t at_once = SIZE_MAX);
     void try_in_background(const Trial &trial);
+    [[nodiscard]] Proof proof_of(const abi::Layer &layer, const std::string &variant) const;
     [[nodiscard]] std::vector<Trial> missing(const plan::Step &step, const std::string &variant, bool declared) const;
     void tell_smaller(const plan::Step &step);
     void prove(const plan::Step &step, const std::string &variant, bool declared, const std::function<bool()> &go_on);

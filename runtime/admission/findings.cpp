@@ -27,8 +27,8 @@ Findings::Findings(const std::filesystem::path &file, const RuntimeOptions &opti
     : options_(options), device_(std::move(device)), verdicts_(file) {}
 
 Verdicts::Verdict Findings::known(const abi::Layer &layer, const std::string &variant) const {
-    const Verdicts::Verdict *found = verdicts_.find(layer, variant);
-    Verdicts::Verdict out = found != nullptr ? *found : Verdicts::Verdict{};
+    const Verdicts::Known *found = verdicts_.find(layer, variant);
+    Verdicts::Verdict out = found != nullptr ? found->verdict : Verdicts::Verdict{};
     out.cases = layer.contract->n_cases; // also for a variant that was never tried
     return out;
 }
@@ -38,11 +38,23 @@ Verdicts::Verdict Findings::verdict(const abi::Layer &layer, const std::string &
     return known(layer, variant);
 }
 
+std::set<std::string> Findings::shapes(const abi::Layer &layer, const std::string &variant) const {
+    const std::lock_guard lock(mutex_);
+    const Verdicts::Known *found = verdicts_.find(layer, variant);
+    return found != nullptr ? found->shapes : std::set<std::string>{};
+}
+
+bool Findings::has_shape(const abi::Layer &layer, const std::string &variant, const std::string &text) const {
+    const std::lock_guard lock(mutex_);
+    const Verdicts::Known *found = verdicts_.find(layer, variant);
+    return found != nullptr && found->shapes.contains(text);
+}
+
 bool Findings::is_open(const Trial &trial) const {
     const Verdicts::Verdict verdict = this->verdict(*trial.layer, trial.variant);
     if (verdict.barred()) return false;
     return trial.declared ? !is_among(trial.text.c_str(), *trial.layer, verdict.tried)
-                          : !verdict.shapes.contains(trial.text);
+                          : !has_shape(*trial.layer, trial.variant, trial.text);
 }
 
 void Findings::record(const Trial &trial, const CaseResult *result) {
@@ -54,14 +66,14 @@ void Findings::record(const Trial &trial, const CaseResult *result) {
         return; // recorded meanwhile
     const bool passed = result->status == CaseResult::Status::passed;
     if (result->status == CaseResult::Status::failed) verdict.why = result->why, verdict.replay = result->replay;
+    const bool is_shape = !trial.declared && (passed || verdict.barred());
     if (trial.declared) {
         verdict.passed += passed ? 1 : 0;
         do ++verdict.tried; // a case may be listed twice
         while (verdict.tried < cases.size() && is_among(cases[verdict.tried], *trial.layer, verdict.tried));
-    } else if (passed || verdict.barred()) {
-        verdict.shapes.insert(trial.text);
     }
-    keep(*trial.layer, trial.variant, verdict, result->broke && is_baseline(trial) ? For::this_process : For::good);
+    keep(*trial.layer, trial.variant, verdict, is_shape ? trial.text : "",
+         result->broke && is_baseline(trial) ? Verdicts::Where::here : Verdicts::Where::file);
 }
 
 void Findings::record(const Trial &trial, const Error &error) {
@@ -76,8 +88,9 @@ void Findings::bar(const abi::Layer &layer, const std::string &variant, const st
     keep(layer, variant, verdict);
 }
 
-void Findings::keep(const abi::Layer &layer, const std::string &variant, const Verdicts::Verdict &verdict, For time) {
-    time == For::good ? verdicts_.set(layer, variant, verdict) : verdicts_.set_here(layer, variant, verdict);
+void Findings::keep(const abi::Layer &layer, const std::string &variant, const Verdicts::Verdict &verdict,
+                    const std::string &shape, Verdicts::Where where) {
+    verdicts_.set(layer, variant, verdict, shape, where);
     if (verdict.barred()) untold_.emplace(layer.id(), variant);
     if (Clock::now() - saved_ > std::chrono::seconds(1)) save_now();
 }

@@ -22,6 +22,9 @@ class Findings {
 
     // Also of a variant that was never tried.
     [[nodiscard]] Verdicts::Verdict verdict(const abi::Layer &layer, const std::string &variant) const;
+    // Cases like the steps of models that a variant has passed, or that barred it; and whether `text` is one of them.
+    [[nodiscard]] std::set<std::string> shapes(const abi::Layer &layer, const std::string &variant) const;
+    [[nodiscard]] bool has_shape(const abi::Layer &layer, const std::string &variant, const std::string &text) const;
     // Whether a trial would add something to what is known of its variant.
     [[nodiscard]] bool is_open(const Trial &trial) const;
 
@@ -53,9 +56,8 @@ class Findings {
   private:
     using Clock = std::chrono::steady_clock;
     [[nodiscard]] Verdicts::Verdict known(const abi::Layer &layer, const std::string &variant) const;
-    enum class For { good, this_process };
     void keep(const abi::Layer &layer, const std::string &variant, const Verdicts::Verdict &verdict,
-              For time = For::good);
+              const std::string &shape = "", Verdicts::Where where = Verdicts::Where::file);
     void save_now();
 
     const RuntimeOptions options_;

@@ -30,13 +30,13 @@ std::string key_of(const abi::Layer &layer) {
     return std::string(layer.id()) + hash;
 }
 
-Verdicts::Verdict read_verdict(JsonView v) {
+Verdicts::Known read_known(JsonView v) {
     const auto count = [&](const char *key) { return static_cast<size_t>(v.at(key).integer(0, INT64_MAX)); };
-    Verdicts::Verdict out{.tried = count("tried"),
-                          .passed = count("passed"),
-                          .cases = count("cases"),
-                          .why = std::string(v.at("why").string()),
-                          .replay = std::string(v.at("replay").string())};
+    Verdicts::Known out{.verdict = {.tried = count("tried"),
+                                    .passed = count("passed"),
+                                    .cases = count("cases"),
+                                    .why = std::string(v.at("why").string()),
+                                    .replay = std::string(v.at("replay").string())}};
     for (const JsonView shapes : v.at("shapes").items()) out.shapes.emplace(shapes.string());
     return out;
 }
@@ -54,7 +54,7 @@ Verdicts::Layers Verdicts::read() const {
         Layers out;
         for (const JsonView layer : json.root().at("layers").members()) {
             OfLayer &of = out[std::string(layer.key())];
-            for (const JsonView v : layer.at("variants").members()) of.variants[std::string(v.key())] = read_verdict(v);
+            for (const JsonView v : layer.at("variants").members()) of.variants[std::string(v.key())] = read_known(v);
             for (const JsonView fastest : layer.at("fastest").members())
                 of.fastest.emplace(fastest.key(), fastest.string());
         }
@@ -68,10 +68,12 @@ void Verdicts::write(const Layers &layers) const {
     Json json = Json::object();
     for (const auto &[key, of] : layers) {
         Json variants = Json::object(), fastest = Json::object();
-        for (const auto &[name, v] : of.variants)
+        for (const auto &[name, known] : of.variants) {
+            const Verdict &v = known.verdict;
             variants[name] = {{"tried", v.tried},   {"passed", v.passed},
                               {"cases", v.cases},   {"why", v.why},
-                              {"replay", v.replay}, {"shapes", std::vector(v.shapes.begin(), v.shapes.end())}};
+                              {"replay", v.replay}, {"shapes", std::vector(known.shapes.begin(), known.shapes.end())}};
+        }
         for (const auto &[shapes, variant] : of.fastest) fastest[shapes] = variant;
         json[key] = {{"variants", std::move(variants)}, {"fastest", std::move(fastest)}};
     }
@@ -79,19 +81,20 @@ void Verdicts::write(const Layers &layers) const {
                FileWriter::Existing::replace);
 }
 
-const Verdicts::Verdict *Verdicts::find(const abi::Layer &layer, const std::string &variant) const {
+const Verdicts::Known *Verdicts::find(const abi::Layer &layer, const std::string &variant) const {
     const auto of = layers_.find(key_of(layer));
     if (of == layers_.end()) return nullptr;
     const auto found = of->second.variants.find(variant);
     return found == of->second.variants.end() ? nullptr : &found->second;
 }
 
-void Verdicts::set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict) {
-    own_[key_of(layer)].variants[variant] = layers_[key_of(layer)].variants[variant] = verdict;
-}
-
-void Verdicts::set_here(const abi::Layer &layer, const std::string &variant, const Verdict &verdict) {
-    here_[key_of(layer)].variants[variant] = layers_[key_of(layer)].variants[variant] = verdict;
+void Verdicts::set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict,
+                   const std::string &shape, Where where) {
+    for (Layers *layers : {&layers_, where == Where::file ? &own_ : &here_}) {
+        Known &known = (*layers)[key_of(layer)].variants[variant];
+        known.verdict = verdict;
+        if (!shape.empty()) known.shapes.insert(shape);
+    }
 }
 
 void Verdicts::forget(const abi::Layer &layer) {
@@ -119,11 +122,11 @@ void Verdicts::set_fastest(const abi::Layer &layer, const std::string &shapes, c
     layers_[key_of(layer)].fastest[shapes] = own_[key_of(layer)].fastest[shapes] = variant;
 }
 
-Verdicts::Verdict Verdicts::merge(const Verdict &theirs, const Verdict &own) {
-    Verdict out = own.tried < theirs.tried ? theirs : own; // all try the same cases in the same order
-    const Verdict &barred = theirs.barred() ? theirs : own;
-    out.why = barred.why, out.replay = barred.replay;
-    out.shapes = theirs.shapes;
+Verdicts::Known Verdicts::merge(const Known &theirs, const Known &own) {
+    const bool more = theirs.verdict.tried > own.verdict.tried; // all try the same cases in the same order
+    const Verdict &barred = theirs.verdict.barred() ? theirs.verdict : own.verdict;
+    Known out{more ? theirs.verdict : own.verdict, theirs.shapes};
+    out.verdict.why = barred.why, out.verdict.replay = barred.replay;
     out.shapes.insert(own.shapes.begin(), own.shapes.end());
     return out;
 }
@@ -150,7 +153,10 @@ std::string Verdicts::save() {
         write(merged);
         layers_ = std::move(merged);
         for (const auto &[key, of] : here_)
-            for (const auto &[name, verdict] : of.variants) layers_[key].variants[name] = verdict;
+            for (const auto &[name, known] : of.variants) {
+                Known &all = layers_[key].variants[name];
+                all = merge(all, known);
+            }
         own_.clear();
         forgotten_.clear();
         return {};

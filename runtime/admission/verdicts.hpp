@@ -19,19 +19,25 @@ class Verdicts {
         size_t tried = 0, passed = 0, cases = 0; // of the layer's own cases; a skipped case counts as tried only
         std::string why{};                       // if barred: what was wrong
         std::string replay{};                    // and the command that runs the case again, if a case showed it
-        std::set<std::string> shapes{};          // cases like the steps of models that passed, or that barred it
         [[nodiscard]] bool barred() const { return !why.empty(); }
         // All were tried, none failed, and at least one passed.
         [[nodiscard]] bool complete() const { return !barred() && tried == cases && passed != 0; }
+    };
+    // What is known of a variant. A model has hundreds of shapes, so they are not part of what is passed by value.
+    struct Known {
+        Verdict verdict{};
+        std::set<std::string> shapes{}; // cases like the steps of models that passed, or that barred it
     };
 
     // An empty path: nothing is read or written.
     explicit Verdicts(std::filesystem::path file);
 
     // Null if nothing is known. The plugin's bytes are part of the key, so a rebuilt plugin is proved again.
-    [[nodiscard]] const Verdict *find(const abi::Layer &layer, const std::string &variant) const;
-    void set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict);
-    void set_here(const abi::Layer &layer, const std::string &variant, const Verdict &verdict); // not in the file
+    [[nodiscard]] const Known *find(const abi::Layer &layer, const std::string &variant) const;
+    // Replaces the verdict, and adds a shape, unless it is empty.
+    enum class Where { file, here }; // here: the file does not get it
+    void set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict, const std::string &shape,
+             Where where);
     void forget(const abi::Layer &layer);
 
     // The fastest variant for a layer on these shapes; "" if not measured.
@@ -45,14 +51,14 @@ class Verdicts {
 
   private:
     struct OfLayer {
-        std::map<std::string, Verdict> variants;
+        std::map<std::string, Known> variants;
         std::map<std::string, std::string> fastest; // by shapes
     };
     using Layers = std::map<std::string, OfLayer>; // by id and hash of the plugin
 
     [[nodiscard]] Layers read() const;
     void write(const Layers &layers) const;
-    [[nodiscard]] static Verdict merge(const Verdict &theirs, const Verdict &own);
+    [[nodiscard]] static Known merge(const Known &theirs, const Known &own);
     void add_own_to(Layers &layers) const;
 
     std::filesystem::path file_;

@@ -29,7 +29,7 @@ AdmittedVariant as_public(const admission::Admission::Proof &proof, const Device
     out.why = verdict.why + (verdict.replay.empty() ? "" : "; replay: " + verdict.replay);
     out.tried = verdict.tried;
     out.cases = verdict.cases;
-    out.of_models = verdict.barred() ? 0 : verdict.shapes.size(); // else the one that barred it is among them
+    out.of_models = verdict.barred() ? 0 : proof.shapes; // else the one that barred it is among them
     return out;
 }
 
