@@ -9,11 +9,11 @@
 #include "drivers.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <chrono>
+#include <cmath>
 #include <iostream>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -27,15 +27,6 @@ namespace {
 uint64_t seed() {
     const char *given = std::getenv("LAMINA_SEED");
     return given != nullptr ? std::stoull(given) : 1;
-}
-
-// Some drivers take many seconds to compile a kernel, and layers that replace others are compiled for all that these
-// are. They are given no generated cases, but those that layers declare, and those that these lack for a kernel, until
-// a variant has compiled this much, in words of SPIR-V. LAMINA_FEW_CASES says how much for all layers, or 0 for none.
-std::optional<size_t> most_words(const abi::Layer &layer) {
-    const char *given = std::getenv("LAMINA_FEW_CASES");
-    const size_t most = given != nullptr ? std::stoull(given) : layer.contract->fuses != nullptr ? 40'000 : 0;
-    return most != 0 ? std::optional(most) : std::nullopt;
 }
 
 // What a variant of a layer has compiled, in words of SPIR-V.
@@ -70,10 +61,15 @@ class Compiled {
     std::map<std::string, std::set<plan::Pipeline>> compiled_; // by variant
 };
 
-CheckReport check_few(plan::Device &device, const abi::Layer &layer, size_t most) {
+// First the cases that the layer declares, then those that these lack for a kernel, then generated ones. A variant that
+// has compiled the most words is given only those that need no other kernel.
+CheckReport check_few(plan::Device &device, const abi::Layer &layer) {
+    Compiled compiled(device, layer, test::most_words());
+    const LayerCases all = cases_of(layer, {.seed = seed()});
+    const auto own_end = all.cases.begin() + static_cast<ptrdiff_t>(layer.contract->n_cases);
+    const std::vector<Case> own(all.cases.begin(), own_end), generated(own_end, all.cases.end());
     CheckReport out;
-    Compiled compiled(device, layer, most);
-    const std::vector<Case> own = cases_of(layer, {.own_cases_only = true, .seed = seed()}).cases;
+    out.refused = all.refused;
     const auto add = [&](const Case &c, std::vector<plan::Variant> variants) {
         std::erase_if(variants, [&](const plan::Variant &v) { return !compiled.takes(c, v.name); });
         if (!variants.empty())
@@ -82,30 +78,37 @@ CheckReport check_few(plan::Device &device, const abi::Layer &layer, size_t most
     for (const Case &c : own) add(c, device.variants(layer));
     if (!device.variants(layer).empty())
         for (const KernelCase &k : kernel_cases(layer, device, own)) add(k.c, {k.variant});
+    for (const Case &c : generated) add(c, device.variants(layer));
     return out;
 }
 
 CheckReport check_layer(plan::Device &device, const abi::Layer &layer) {
-    if (const auto most = most_words(layer)) return check_few(device, layer, *most);
+    if (test::most_words() != 0) return check_few(device, layer);
     CheckOptions options;
     options.seed = seed();
     options.layers = {std::string(layer.id())};
     return check(device, options);
 }
 
-void report(const std::string &layer, const CheckReport &result) {
+void report(const std::string &layer, const CheckReport &result, std::chrono::duration<double> time) {
     double worst = 0;
     for (const CaseResult &r : result.results)
         if (r.status == CaseResult::Status::passed) worst = std::max(worst, r.verdict.ratio);
     std::cout << layer << ": " << result.count(CaseResult::Status::passed) << " passed, "
               << result.count(CaseResult::Status::failed) << " failed, " << result.count(CaseResult::Status::skipped)
-              << " skipped, " << result.refused << " combinations refused; worst " << worst << " of the tolerance\n";
+              << " skipped, " << result.refused << " combinations refused; worst " << worst << " of the tolerance; "
+              << std::lround(time.count()) << " s\n";
 }
 
-// Layers whose kernels are those of matrix products. They take as long as all others together.
-bool has_products(const std::string &layer) { return layer == "linear" || layer == "feed_forward"; }
+// Those of matrix products and those that replace others take as long as all others together.
+enum class Part { products, fusions, others };
 
-void check_layers(const std::function<bool(const std::string &)> &wanted) {
+Part part_of(const abi::Layer &layer) {
+    if (layer.contract->fuses != nullptr) return Part::fusions;
+    return layer.id() == "linear" || layer.id() == "feed_forward" ? Part::products : Part::others;
+}
+
+void check_layers(Part part) {
     const auto driver = test::driver();
     if (!driver) return;
     const auto plugins = test::plugins();
@@ -114,10 +117,11 @@ void check_layers(const std::function<bool(const std::string &)> &wanted) {
     std::cout << "seed " << seed() << "; another: LAMINA_SEED=N\n";
     size_t checked = 0;
     for (const auto &[id, layer] : plugins->layers()) {
-        if (!wanted(id)) continue;
+        if (part_of(layer) != part) continue;
+        const auto began = std::chrono::steady_clock::now();
         const CheckReport result = check_layer(*device, layer);
         if (result.results.empty()) continue; // on the CPU, if the layer has no fast kernel
-        report(id, result);
+        report(id, result, std::chrono::steady_clock::now() - began);
         // A variant skips cases that it does not support, such as many rows. If it skips all, it is not tested at all.
         CHECK(result.unproved().empty());
         checked += result.count(CaseResult::Status::passed);
@@ -126,10 +130,11 @@ void check_layers(const std::function<bool(const std::string &)> &wanted) {
             if (r.status == CaseResult::Status::failed) FAIL_CHECK(r.why);
         }
         // A generator that creates only cases that the layer refuses would prove nothing.
-        if (most_words(layer)) continue;
+        if (test::most_words() != 0) continue;
         CHECK(result.results.size() >= (layer.contract->n_cases + 12) * device->variants(layer).size());
     }
-    CHECK(checked != 0); // also on the CPU, which has fast kernels for linear, feed_forward and attention
+    const bool on_cpu = driver->device == nullptr; // its fast kernels are of linear, feed_forward, attention and others
+    CHECK((checked != 0 || (on_cpu && part == Part::fusions)));
     if (driver->instance != nullptr)
         for (const std::string &message : driver->instance->validation_messages()) FAIL_CHECK(message);
 }
@@ -137,11 +142,15 @@ void check_layers(const std::function<bool(const std::string &)> &wanted) {
 } // namespace
 
 TEST_CASE("every variant of every layer agrees with its reference: products", "[driver][products]") {
-    check_layers(has_products);
+    check_layers(Part::products);
+}
+
+TEST_CASE("every variant of every layer agrees with its reference: layers that replace others", "[driver][fusions]") {
+    check_layers(Part::fusions);
 }
 
 TEST_CASE("every variant of every layer agrees with its reference: all other layers", "[driver]") {
-    check_layers(std::not_fn(has_products));
+    check_layers(Part::others);
 }
 
 TEST_CASE("cpu: every kernel has the contract of a layer, which would run its reference otherwise", "[cpu]") {

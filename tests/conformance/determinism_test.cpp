@@ -61,13 +61,13 @@ TEST_CASE("g2p encodes and decodes to the same bits in every session and every r
     const Model g2p = runtime.load(LAMINA_SOURCE_DIR "/models/g2p");
     const std::string device =
         driver->device == nullptr ? "cpu" : "vulkan:" + std::to_string(driver->device->info().index);
-    // The fastest variant is measured and may differ from run to run, so every run here names one.
+    // The fastest variant is measured and may differ from run to run, so it is named; else baselines run, because
+    // nothing is remembered. A variant that is named has to pass all cases first, for which software drivers take
+    // minutes.
     std::vector<SessionOptions> ways(1);
-    if (device != "cpu") {
-        for (const auto &[id, layer] : test::plugins()->layers()) ways[0].variants[id] = "baseline";
-        ways.push_back(ways[0]);
+    if (device != "cpu" && test::most_words() == 0) {
+        ways.resize(3);
         for (const char *id : {"linear", "feed_forward", "attention"}) ways[1].variants[id] = "tiled";
-        ways.push_back(ways[0]);
         ways[2].variants["attention"] = "wide";
     }
     for (const SessionOptions &way : ways) {

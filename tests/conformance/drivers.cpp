@@ -71,6 +71,12 @@ std::optional<Driver> driver() {
     return opened;
 }
 
+size_t most_words() {
+    const std::string given = variable("LAMINA_FEW_CASES"), name = variable("LAMINA_DRIVER");
+    if (!given.empty()) return std::stoull(given);
+    return name == "lavapipe" ? 20'000 : name == "swiftshader" ? 4'000 : 0;
+}
+
 std::shared_ptr<lamina::plan::Device> device_of(const Driver &driver) {
     if (driver.device != nullptr) return driver.device;
     return lamina::cpu::make_device(plugins(), plugins()->executor());

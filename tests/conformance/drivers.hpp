@@ -22,6 +22,10 @@ struct Driver {
 // report_absent().
 [[nodiscard]] std::optional<Driver> driver();
 
+// How much a variant of a layer may compile on driver(), in words of SPIR-V, or 0: as much as there is. Software
+// drivers take seconds to compile a kernel. $LAMINA_FEW_CASES sets another limit.
+[[nodiscard]] size_t most_words();
+
 // The parts of driver(), for tests with a driver of their own. The manifest tells Vulkan's loader where a driver's
 // library is; empty if it is not installed.
 [[nodiscard]] std::filesystem::path manifest_of(const std::string &driver);

@@ -35,7 +35,7 @@ std::vector<Case> some_cases(const abi::Layer &layer) {
 
 } // namespace
 
-TEST_CASE("every kind of wrong result is caught on this driver, for every layer", "[driver]") {
+TEST_CASE("every kind of wrong result is caught on this driver, for every layer", "[driver][mutations]") {
     const auto driver = test::driver();
     if (!driver || driver->device == nullptr) return;
     const auto plugins = test::plugins();
