@@ -36,8 +36,8 @@ class Verdicts {
     [[nodiscard]] const Known *find(const abi::Layer &layer, const std::string &variant) const;
     // Replaces the verdict, and adds a shape, unless it is empty.
     enum class Where { file, here }; // here: the file does not get it
-    void set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict, const std::string &shape,
-             Where where);
+    void set(const abi::Layer &layer, const std::string &variant, const Verdict &verdict, const std::string &shape = "",
+             Where where = Where::file);
     void forget(const abi::Layer &layer);
 
     // The fastest variant for a layer on these shapes; "" if not measured.

@@ -23,19 +23,15 @@ struct Cache {
     test::TestLayer made;
     abi::Layer layer = made.layer();
 
-    [[nodiscard]] Verdicts::Verdict now(const std::string &variant = "tiled") const {
+    [[nodiscard]] Verdicts::Known now(const std::string &variant = "tiled") const {
         const Verdicts verdicts(file);
         const auto *found = verdicts.find(layer, variant);
-        return found != nullptr ? *found : Verdicts::Verdict{};
+        return found != nullptr ? *found : Verdicts::Known{};
     }
 };
 
-Verdicts::Verdict passed(size_t cases, std::set<std::string> shapes = {}) {
-    return {.tried = cases, .passed = cases, .cases = 9, .why = {}, .shapes = std::move(shapes)};
-}
-Verdicts::Verdict barred(const std::string &why) {
-    return {.tried = 1, .passed = 0, .cases = 9, .why = why, .shapes = {}};
-}
+Verdicts::Verdict passed(size_t cases) { return {.tried = cases, .passed = cases, .cases = 9, .why = {}}; }
+Verdicts::Verdict barred(const std::string &why) { return {.tried = 1, .passed = 0, .cases = 9, .why = why}; }
 
 } // namespace
 
@@ -43,19 +39,19 @@ TEST_CASE("verdicts: each of several that share a file adds its findings") {
     const Cache cache;
     Verdicts first(cache.file), second(cache.file);
     first.set(cache.layer, "tiled", barred("wrong"));
-    first.set(cache.layer, "wide", passed(4, {"a"}));
+    first.set(cache.layer, "wide", passed(4), "a");
     first.set_fastest(cache.layer, "4x4", "wide");
     first.save();
     second.set(cache.layer, "tiled", passed(3));
-    second.set(cache.layer, "wide", passed(2, {"b"}));
+    second.set(cache.layer, "wide", passed(2), "b");
     second.set_fastest(cache.layer, "8x8", "baseline");
     second.save();
-    CHECK(cache.now().why == "wrong");
-    CHECK(cache.now("wide").tried == 4);
+    CHECK(cache.now().verdict.why == "wrong");
+    CHECK(cache.now("wide").verdict.tried == 4);
     CHECK(cache.now("wide").shapes == std::set<std::string>{"a", "b"});
     CHECK(Verdicts(cache.file).fastest(cache.layer, "4x4") == "wide");
     CHECK(Verdicts(cache.file).fastest(cache.layer, "8x8") == "baseline");
-    CHECK(second.find(cache.layer, "tiled")->barred()); // and knows those of the others
+    CHECK(second.find(cache.layer, "tiled")->verdict.barred()); // and knows those of the others
     const std::filesystem::directory_iterator files(cache.file.parent_path());
     CHECK(std::distance(begin(files), end(files)) == 1); // nothing else is left behind
 }
@@ -74,7 +70,8 @@ TEST_CASE("verdicts: those who write at the same moment take turns") {
         });
     for (std::thread &thread : all) thread.join();
     for (size_t t = 0; t < threads; ++t)
-        for (size_t i = 0; i < each; ++i) CHECK(cache.now(std::to_string(t) + "-" + std::to_string(i)).barred());
+        for (size_t i = 0; i < each; ++i)
+            CHECK(cache.now(std::to_string(t) + "-" + std::to_string(i)).verdict.barred());
     const std::filesystem::directory_iterator files(cache.file.parent_path());
     CHECK(std::distance(begin(files), end(files)) == 1);
 }
@@ -96,11 +93,14 @@ TEST_CASE("verdicts: what counts in this process alone is not in the file") {
     const Cache cache;
     Verdicts verdicts(cache.file);
     verdicts.set(cache.layer, "wide", passed(2));
-    verdicts.set_here(cache.layer, "tiled", barred("VK_ERROR_UNKNOWN"));
+    verdicts.set(cache.layer, "tiled", passed(1), "a");
+    verdicts.set(cache.layer, "tiled", barred("VK_ERROR_UNKNOWN"), "b", Verdicts::Where::here);
     verdicts.save();
-    CHECK(verdicts.find(cache.layer, "tiled")->barred());
-    CHECK_FALSE(cache.now().barred());
-    CHECK(cache.now("wide").tried == 2);
+    CHECK(verdicts.find(cache.layer, "tiled")->verdict.barred());
+    CHECK(verdicts.find(cache.layer, "tiled")->shapes == std::set<std::string>{"a", "b"});
+    CHECK_FALSE(cache.now().verdict.barred());
+    CHECK(cache.now().shapes == std::set<std::string>{"a"});
+    CHECK(cache.now("wide").verdict.tried == 2);
 }
 
 TEST_CASE("verdicts: a forgotten verdict stays forgotten, even if others still have it") {
@@ -114,8 +114,8 @@ TEST_CASE("verdicts: a forgotten verdict stays forgotten, even if others still h
     first.save();
     second.set(cache.layer, "wide", passed(1));
     second.save();
-    CHECK(cache.now().complete());
-    CHECK(cache.now("wide").tried == 1);
+    CHECK(cache.now().verdict.complete());
+    CHECK(cache.now("wide").verdict.tried == 1);
 }
 
 TEST_CASE("verdicts: without a file, and with a damaged one, nothing is known and nothing fails") {
@@ -124,8 +124,8 @@ TEST_CASE("verdicts: without a file, and with a damaged one, nothing is known an
     Verdicts nowhere("");
     nowhere.set(cache.layer, "tiled", passed(1));
     nowhere.save();
-    CHECK(nowhere.find(cache.layer, "tiled")->tried == 1);
+    CHECK(nowhere.find(cache.layer, "tiled")->verdict.tried == 1);
     std::filesystem::create_directories(cache.file.parent_path());
     std::ofstream(cache.file) << "{\"format\": \"lamina-verdicts/9\", \"layers\": {\"te";
-    CHECK(cache.now().tried == 0);
+    CHECK(cache.now().verdict.tried == 0);
 }
