@@ -311,8 +311,8 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         .not_empty();
     app.option("--task", options->task, "NAME", "transcribe, or translate to English; default: transcribe").not_empty();
     app.choice("--timestamps", options->timestamps, {"segments", "words", "characters"},
-               "when what was said, in seconds: of segments, by models such as Whisper; of words or characters, by "
-               "those that score characters");
+               "when what was said, in seconds: of segments or words, by models such as Whisper; of words or "
+               "characters, by those that score characters");
     app.choice("--subtitles", options->subtitles, {"srt", "vtt"},
                "the transcript of one audio file as subtitles, of segments where the model tells them");
     app.flag("--truncate", options->truncate,

@@ -170,7 +170,7 @@ void Engine::run() {
         take_all<Answer>([this](auto work) { writer_->add(std::move(work)); });
         take_all<GraphCall>([this](auto work) { calls_.add(work, {0}); });
         take_all<Transcription>([this](auto work) {
-            if (!work->seeks()) work->transcripts.resize(work->windows.size());
+            if (!work->seeks) work->transcripts.resize(work->windows.size());
             recordings_.add(work, first_numbers(work->windows.size()));
         });
         texts_.step();

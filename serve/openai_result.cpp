@@ -94,7 +94,9 @@ Json segments_of(const Transcript &transcript, bool are_words) {
 Json words_of(const Transcript &transcript) {
     Json out = Json::array();
     for (const Transcript::Segment &each : transcript.segments)
-        out.push_back({{"word", each.text}, {"start", each.begin}, {"end", each.end}});
+        out.push_back({{"word", each.text.substr(std::min(each.text.find_first_not_of(' '), each.text.size()))},
+                       {"start", each.begin},
+                       {"end", each.end}});
     return out;
 }
 

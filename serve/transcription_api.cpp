@@ -149,10 +149,12 @@ Response Api::transcriptions(const Call &call) {
         throw Refusal(400, request.model + " does not take audio; /v1/models says what each model does", "model");
     const auto work = call.work<Transcription>();
     work->options = request.options;
-    work->options.timestamps = timestamps_of(request, *inspect(engine.model()).audio());
+    const AudioFormat format = *inspect(engine.model()).audio();
+    work->options.timestamps = timestamps_of(request, format);
+    work->seeks = work->options.timestamps != Timestamps::none && format.tells(Timestamps::segments);
     auto turn = take(audio_, 1, call.request);
     Audio audio = read_upload(request, engine.model(), [&] { expect_time(call.request); });
-    if (work->seeks())
+    if (work->seeks)
         work->windows.push_back(std::move(audio));
     else
         work->windows = audio_windows(engine.model(), audio);

@@ -123,9 +123,8 @@ struct Transcription : Work {
     std::vector<Audio> windows; // of one that seeks: the whole recording
     GenerateOptions options;
     std::vector<Transcript> transcripts; // of the windows
+    bool seeks = false;                  // each window begins where the one before it says
 
-    // Whether each window begins where the one before it says.
-    [[nodiscard]] bool seeks() const { return options.timestamps == Timestamps::segments; }
     // The samples at which window `i` of such a recording begins, if those before it are transcribed.
     [[nodiscard]] size_t begin_of(size_t i) const {
         double seconds = 0;
@@ -135,14 +134,14 @@ struct Transcription : Work {
     }
     // Window `i`, at most so many samples.
     [[nodiscard]] Audio window(size_t i, size_t longest) const {
-        if (!seeks()) return windows[i];
+        if (!seeks) return windows[i];
         const Audio &all = windows.front();
         const auto rest = std::span(all.samples).subspan(begin_of(i));
         const auto own = rest.first(std::min(rest.size(), longest));
         return {{own.begin(), own.end()}, all.rate};
     }
     [[nodiscard]] bool is_heard() const {
-        return !seeks() || begin_of(transcripts.size()) == windows.front().samples.size();
+        return !seeks || begin_of(transcripts.size()) == windows.front().samples.size();
     }
 };
 

@@ -39,7 +39,7 @@ struct Transcript {
     // A window of the audio.
     struct Part {
         double begin = 0, end = 0; // in seconds
-        Hypothesis hypothesis;     // with Timestamps::segments, its tokens include timestamps
+        Hypothesis hypothesis;     // with timestamps of models such as Whisper, its tokens include them
     };
     // What was said from one moment to another.
     struct Segment {
@@ -70,7 +70,7 @@ enum class Subtitles { srt, vtt };
 // windows, which are transcribed independently. A cut is made in the last sixth of a window, in the middle of the
 // quietest fifth of a second there.
 //
-// With Timestamps::segments, which models such as Whisper give, a window ends where its last whole segment does, and
+// With Timestamps::segments or words of models such as Whisper, a window ends where its last whole segment does, and
 // the next one begins there: what came after it is heard again (Radford et al., arXiv:2212.04356, section 3.8; as
 // transformers does it without thresholds). Then the hypothesis of a part may have more tokens than its segments.
 //

@@ -81,8 +81,8 @@ class GenerateOptions(TypedDict, total=False):
     stream
         Called as stream(text, piece) with each new piece of a text: its number and whole characters. Only for one beam.
     timestamps
-        Of transcripts, what `Transcript.segments` are: "segments" of models such as Whisper, or "words" or "characters"
-        of those that score characters; none.
+        Of transcripts, what `Transcript.segments` are: "segments" or "words" of models such as Whisper, or "words" or
+        "characters" of those that score characters; none.
     """
 
     batch: int

@@ -70,9 +70,10 @@ TextFormat format_of(const model::TextCodec &codec) {
     return {.file = codec.file(), .entries = codec.size(), .split = split, .lowercase = codec.lowercase()};
 }
 
-AudioFormat format_of(const model::AudioInput &audio, const model::OutputTokens &marks) {
+AudioFormat format_of(const model::AudioInput &audio, const model::OutputTokens &marks, bool aligned) {
     AudioFormat out{.rate = audio.rate, .length = audio.length};
     if (marks.timestamps) out.timestamps = {Timestamps::segments};
+    if (marks.timestamps && aligned) out.timestamps.push_back(Timestamps::words);
     return out;
 }
 
@@ -86,7 +87,7 @@ TextGeneration generation_of(const model::Generation &g, const model::OutputToke
             .decode = g.decode,
             .source = g.takes_texts() ? format_of(g.input()) : TextFormat{},
             .target = format_of(*g.target),
-            .audio = g.audio ? std::optional(format_of(*g.audio, marks)) : std::nullopt,
+            .audio = g.audio ? std::optional(format_of(*g.audio, marks, g.alignment.has_value())) : std::nullopt,
             .start = start,
             .end = end,
             .choices = choices,

@@ -1,5 +1,6 @@
 #include "api/model_check.hpp"
 
+#include "generation/alignment.hpp"
 #include "generation/audio_inputs.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/speech.hpp"
@@ -110,6 +111,21 @@ void check_tokens(const model::Model &model, int64_t scores) {
     check(decoding.forced_eos_token_id, "forced_eos_token_id");
 }
 
+// decode: a plan of it, of any shape.
+void check_alignment(const model::Model &model, const plan::GraphPlan &decode, const abi::Registry &plugins) {
+    const model::Graph &graph = model.graphs.at(model.generation->alignment->graph);
+    const auto shape_of = [](const plan::GraphPlan &plan, int32_t tensor) {
+        return plan.tensors[static_cast<size_t>(tensor)].type.shape;
+    };
+    plan::GraphShapes shapes;
+    for (const model::GraphInput &input : graph.inputs)
+        shapes.inputs[input.name] = decode.tensors[static_cast<size_t>(decode.inputs.at(input.name))].type;
+    const plan::GraphPlan plan = plan::plan_graph(model, graph, plugins, shapes);
+    for (const model::Alignment::Head &head : model.generation->alignment->heads)
+        generation::expect_head(model, head, shape_of(plan, plan.outputs.at(head.queries)),
+                                shape_of(decode, decode.inputs.at(head.keys)));
+}
+
 void check_generation(model::Model &model, const abi::Registry &plugins) {
     model::Generation &g = *model.generation;
     if (!g.encode.empty() && g.takes_texts())
@@ -131,6 +147,7 @@ void check_generation(model::Model &model, const abi::Registry &plugins) {
                                           to_string(scores.shape) + " for B = 2, T = 1");
     check_ids(model, plan, g.target_ids, *g.target, "target");
     check_tokens(model, scores.shape[2]);
+    if (g.alignment) check_alignment(model, plan, plugins);
 }
 
 void check_reading(const model::Model &model, const abi::Registry &plugins) {

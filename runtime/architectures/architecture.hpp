@@ -86,6 +86,7 @@ struct Draft {
     model::OutputTokens tokens = {};               // from `generation`; an architecture may add to them
     std::optional<TextSettings> texts = {};        // none: the files have no tokenizer
     int64_t sample_rate = 0;                // of the audio input "samples" of `encode`, of one length; 0: there is none
+    Json alignment = nullptr;               // of that audio with texts, "alignment" of model.json; null: there is none
     std::optional<ImageInput> images = {};  // none: the model takes none
     std::optional<SpeechInput> speech = {}; // none: the model takes no audio of any length
     bool causal = false;                    // a token sees only those before it

@@ -56,9 +56,11 @@ void GraphWriter::replace(JsonView graph) {
     (void)graph.at("layers").items();
 }
 
-GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type,
+GraphWriter::Tensor GraphWriter::layer(const std::string &module, const char *type,
                                        const std::vector<std::pair<const char *, Tensor>> &inputs, const Json &params,
-                                       const Json &weights) {
+                                       const Json &mapped) {
+    const std::string name = beginning_ + module;
+    const Json weights = beginning_.empty() ? mapped : with_own(mapped, module);
     Json given = Json::object();
     for (const auto &[port, tensor] : inputs)
         if (!tensor.empty()) given[port] = tensor;
@@ -73,6 +75,20 @@ GraphWriter::Tensor GraphWriter::layer(const std::string &name, const char *type
     if (const auto *members = weights.members())
         for (const Json::Member &weight : *members) named_.insert(*weight.value.text());
     return name;
+}
+
+Json GraphWriter::with_own(const Json &mapped, const std::string &module) const {
+    Json out = mapped;
+    std::set<std::string_view> taken; // weights that a port has
+    if (const auto *members = mapped.members())
+        for (const Json::Member &weight : *members) taken.insert(*weight.value.text());
+    const std::string begin = module + ".";
+    for (auto next = weights_->entries().lower_bound(begin);
+         next != weights_->entries().end() && next->first.starts_with(begin); ++next) {
+        const std::string port = next->first.substr(begin.size());
+        if (port.find('.') == std::string::npos && !taken.contains(next->first)) out[port] = next->first;
+    }
+    return out;
 }
 
 int64_t GraphWriter::channels(const Tensor &tensor) const {

@@ -33,6 +33,10 @@ class GraphWriter {
 
     using Tensor = std::string; // its name in the graph; empty: none
 
+    // Of a second graph with the same layers, because names of layers are unique in a model: those that are added from
+    // now on begin with this, and their weights are those of the layers without it.
+    void name_layers(std::string beginning) { beginning_ = std::move(beginning); }
+
     // `channels`: the last dim, if layers of this class take it.
     Tensor input(const std::string &name, DType dtype, const std::string &dims, int64_t channels = 0);
     void output(const std::string &name, const Tensor &tensor) { outputs_[name] = tensor; }
@@ -137,11 +141,14 @@ class GraphWriter {
     // Throws unless the file has weights of this shape and, exactly where the config says so, a bias.
     void require_linear(const std::string &weight, const std::string &bias, int64_t outputs, int64_t inputs,
                         bool biased) const;
+    // The weights of a layer that are mapped, and those in the file that are named after the module.
+    [[nodiscard]] Json with_own(const Json &mapped, const std::string &module) const;
     model::Weights *weights_;
     const Names *spare_;
     bool gguf_;
     std::map<Tensor, int64_t> channels_;
     std::set<std::string, std::less<>> named_; // layers, and weights that are not named after their layer
+    std::string beginning_;                    // of the names of layers
     Json inputs_ = Json::object(), outputs_ = Json::object(), layers_ = Json::array();
 };
 

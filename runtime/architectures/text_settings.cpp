@@ -375,6 +375,7 @@ Json generation_block(const Draft &draft) {
         if (audio) {
             out["source_samples"] = "samples";
             out["sample_rate"] = draft.sample_rate;
+            if (!draft.alignment.empty()) out["alignment"] = draft.alignment;
             return out;
         }
         if (images) {

@@ -32,8 +32,8 @@ Hypothesis Answer::hypothesis(const Candidate &c, size_t reused) const {
     for (const int32_t token : c.tokens) text += stream->push(token);
     text += stream->finish();
     text.resize(first_stop(text, stops_));
-    return {text,      c.tokens,   c.log_probability,          c.score, c.finish, reused, with_texts(c.scores),
-            c.guessed, c.accepted, with_texts(c.prompt_scores)};
+    return {text,      c.tokens,   c.log_probability,           c.score,  c.finish, reused, with_texts(c.scores),
+            c.guessed, c.accepted, with_texts(c.prompt_scores), c.prefix, {}};
 }
 
 std::vector<ScoredToken> Answer::with_texts(std::span<const ScoredToken> scores) const {

@@ -69,7 +69,8 @@ class Decoder {
     // Row r continues from the tokens of row rows[r], which goes on from its own. This keeps, drops and splits beams.
     void reorder(std::span<const int32_t> rows);
 
-    [[nodiscard]] size_t vocabulary() const { return vocabulary_; } // how many tokens have scores
+    [[nodiscard]] const TensorMap &encoded() const { return given_; } // what encode() returned of the sources
+    [[nodiscard]] size_t vocabulary() const { return vocabulary_; }   // how many tokens have scores
     // Whether the caches are still its own: false once the session has been used for anything else.
     [[nodiscard]] bool holds_caches() const { return session_.decoding == this; }
 

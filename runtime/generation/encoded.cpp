@@ -70,4 +70,14 @@ TensorMap encode(detail::SessionState &session, const std::vector<Source> &sourc
     return given;
 }
 
+TensorMap encoded_row(const model::Model &model, const TensorMap &given, size_t row) {
+    const model::Graph &decode = model.graphs.at(model.generation->decode);
+    TensorMap out;
+    for (const auto &[name, tensor] : given) {
+        const auto axis = sequence_axis(*model.generation, decode, name);
+        out[name] = axis ? gathered(tensor, *axis, {row}) : tensor;
+    }
+    return out;
+}
+
 } // namespace lamina::generation

@@ -14,4 +14,7 @@ namespace lamina::generation {
 [[nodiscard]] TensorMap encode(detail::SessionState &session, const std::vector<Source> &sources, size_t rows,
                                size_t batch);
 
+// The part of it for one sequence, as a program of one takes it.
+[[nodiscard]] TensorMap encoded_row(const model::Model &model, const TensorMap &given, size_t row);
+
 } // namespace lamina::generation

@@ -3,6 +3,7 @@
 #include "base/joined.hpp"
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
+#include "generation/alignment.hpp"
 #include "generation/answer.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/slots.hpp"
@@ -111,11 +112,14 @@ GenerateOptions resolved(const model::Model &model, GenerateOptions options, boo
     if (options.prompt_scores) options.reuse = false;
     if (options.mirostat != 0 && samples_beams(options))
         throw Error(ErrorCode::usage, "mirostat: expected one beam, or samples that do not compete as beams");
-    if (options.timestamps != Timestamps::none)
-        if (options.timestamps != Timestamps::segments || !g.audio || !model.tokens.timestamps)
-            throw Error(ErrorCode::usage,
-                        "timestamps: " + model.folder.string() + " gives " +
-                            (g.audio && model.tokens.timestamps ? "those of segments alone" : "none"));
+    if (options.timestamps != Timestamps::none) {
+        const bool segments = g.audio && model.tokens.timestamps, words = segments && g.alignment;
+        if (options.timestamps == Timestamps::segments ? !segments : options.timestamps != Timestamps::words || !words)
+            throw Error(ErrorCode::usage, "timestamps: " + model.folder.string() + " gives " +
+                                              (words      ? "those of segments and of words"
+                                               : segments ? "those of segments alone"
+                                                          : "none"));
+    }
     const size_t tokens = g.target->size();
     for (const auto &[token, bias] : options.biases)
         if (token < 0 || static_cast<size_t>(token) >= tokens)
@@ -195,6 +199,7 @@ class Texts {
         ++done_;
     }
     [[nodiscard]] size_t done() const { return done_; }
+    [[nodiscard]] std::vector<Hypothesis> &found(size_t text) { return out_[text]; }
     [[nodiscard]] std::vector<std::vector<Hypothesis>> results() { return std::move(out_); }
 
   private:
@@ -246,7 +251,13 @@ std::vector<std::vector<Hypothesis>> generate_from(detail::SessionState &session
     for (size_t i = 0; i < tasks.size(); ++i) slots.add(texts.order()[i], Search(model, std::move(tasks[i])));
     while (!slots.empty()) {
         const size_t batches = texts.done() / at_once;
-        for (Slots::Progress &progress : slots.step()) texts.take(std::move(progress));
+        for (Slots::Progress &progress : slots.step()) {
+            const size_t text = progress.id, row = progress.row;
+            texts.take(std::move(progress));
+            if (options.timestamps == Timestamps::words)
+                for (Hypothesis &each : texts.found(text))
+                    find_ends(session, slots.encoded(), row, length_of(sources[text]), each);
+        }
         if (options.progress && (texts.done() / at_once != batches || slots.empty()))
             options.progress(texts.done(), tasks.size());
     }

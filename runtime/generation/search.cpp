@@ -118,6 +118,8 @@ std::vector<Candidate> Search::take() {
     for (Candidate &each : finished_) {
         each.guessed = guessed_, each.accepted = accepted_;
         each.prompt_scores = prompt_scores_;
+        const auto prefix = whole(0).first(model_.generation->encode.empty() ? 0 : prefix_);
+        each.prefix.assign(prefix.begin(), prefix.end());
     }
     return std::move(finished_);
 }

@@ -26,6 +26,7 @@ struct Candidate {
     std::vector<ScoredToken> scores{}; // of the tokens, without texts, if they are wanted
     size_t guessed = 0, accepted = 0;  // as Hypothesis
     std::vector<ScoredToken> prompt_scores{};
+    Ids prefix{}; // with an encoder
 };
 
 // A text to be generated.

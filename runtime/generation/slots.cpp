@@ -310,6 +310,7 @@ void Slots::advance() {
         std::iota(mine.begin(), mine.end(), 0); // as the search counts its beams
         Progress &progress = progress_.emplace_back();
         progress.id = slots_[i]->id;
+        progress.row = i * beams;
         progress.reused = search.reused();
         try {
             if (ahead_.empty())

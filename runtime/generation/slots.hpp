@@ -61,12 +61,16 @@ class Slots {
         std::span<const ScoredToken> scores{};       // of these tokens, if the options want them
         std::span<const ScoredToken> prompt_scores{};
         std::optional<Error> failed{}; // why it has ended without an answer
+        size_t row = 0;                // the first of its rows, among those of encoded()
     };
     // Gives waiting texts the free slots, and every text in a slot its next token. Returns what became of these, until
     // the next step. Where there is no memory for longer caches, the text that needs them fails. After that or an
     // error, or when somebody else has used the session, the texts continue from the tokens that they have; what ended
     // before an error is returned by the next step.
     std::span<Progress> step();
+
+    // What the decoder was given of the sources of the last step.
+    [[nodiscard]] const TensorMap &encoded() const { return decoder_->encoded(); }
 
     // What the slots hold; nothing before the first step.
     struct Held {

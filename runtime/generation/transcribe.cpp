@@ -1,11 +1,14 @@
 #include "generation/transcribe.hpp"
 
+#include "generation/alignment.hpp"
 #include "generation/generation.hpp"
 #include "generation/speech.hpp"
 #include "generation/timestamps.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 
 namespace lamina::generation {
 namespace {
@@ -54,6 +57,38 @@ std::string words_of(const model::Model &model, Ids tokens) {
     return model.generation->target->decode(tokens, false);
 }
 
+// Whether there are blanks between the words of the language that was chosen or heard.
+bool has_blanks(const model::Model &model, const Ids &start) {
+    const auto choice = model.tokens.choices.find("language");
+    if (choice == model.tokens.choices.end() || choice->second.place >= start.size()) return true;
+    constexpr std::array without{"zh", "ja", "th", "lo", "my", "yue"};
+    return std::ranges::none_of(without, [&](const char *language) {
+        const auto id = choice->second.ids.find(language);
+        return id != choice->second.ids.end() && id->second == start[choice->second.place];
+    });
+}
+
+// The words of a segment, which begins with token `first` of the hypothesis.
+std::vector<Transcript::Segment> words_in(const model::Model &model, const Ids &segment, const Hypothesis &hypothesis,
+                                          size_t first) {
+    Ids words;
+    std::vector<size_t> places; // in the hypothesis
+    for (size_t i = 0; i < segment.size(); ++i) {
+        if (words_of(model, {segment[i]}).empty()) continue;
+        words.push_back(segment[i]), places.push_back(first + i);
+    }
+    std::vector<Transcript::Segment> out;
+    for (Word &word : words_among(*model.generation->target, words, has_blanks(model, hypothesis.start))) {
+        const size_t begin = places[word.begin], end = places[word.end - 1];
+        out.push_back({.begin = begin == 0 ? 0 : hypothesis.ends[begin - 1],
+                       .end = hypothesis.ends[end],
+                       .text = std::move(word.text),
+                       .tokens = {words.begin() + static_cast<ptrdiff_t>(word.begin),
+                                  words.begin() + static_cast<ptrdiff_t>(word.end)}});
+    }
+    return out;
+}
+
 // Of a window of so many seconds, in which timestamps were heard, too. What is shorter than half a step, a frame of
 // Whisper's, is not heard again.
 Transcript with_segments(const model::Model &model, double seconds, Hypothesis hypothesis) {
@@ -62,10 +97,15 @@ Transcript with_segments(const model::Model &model, double seconds, Hypothesis h
     Heard heard = segments_of(hypothesis.tokens, timestamps, seconds);
     if (heard.end + timestamps.step / 2 > seconds) heard.end = seconds;
     hypothesis.text.clear();
+    size_t first = 0; // token of the segment
     for (Transcript::Segment &each : heard.segments) {
         each.text = words_of(model, each.tokens);
         hypothesis.text += each.text;
-        if (!without_leading_spaces(each.text).empty()) out.segments.push_back(std::move(each));
+        const bool empty = without_leading_spaces(each.text).empty();
+        if (!empty && !hypothesis.ends.empty())
+            std::ranges::move(words_in(model, each.tokens, hypothesis, first), std::back_inserter(out.segments));
+        first += each.tokens.size();
+        if (!empty && hypothesis.ends.empty()) out.segments.push_back(std::move(each));
     }
     out.parts.push_back({0, heard.end, std::move(hypothesis)});
     return out;
@@ -138,7 +178,7 @@ class Recordings {
     };
 
     // Whether a window begins where the one before it says.
-    [[nodiscard]] bool seeks() const { return options_.timestamps == Timestamps::segments; }
+    [[nodiscard]] bool seeks() const { return options_.timestamps != Timestamps::none && !session_.model->speech; }
 
     // Of each audio one window at a time; of those that are shown as they come, of one audio.
     void seek() {

@@ -2,6 +2,7 @@
 
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
+#include "model/alignment_block.hpp"
 #include "model/graph_names.hpp"
 #include "model/speech_block.hpp"
 #include "model/tokenizer_reader.hpp"
@@ -234,7 +235,7 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
          "sample_rate",   "window",     "normalize",   "norm_lengths",   "target_ids",     "target_lengths",
          "image_rows",    "image_mask", "image_ahead", "position",       "coordinates",    "logits",
          "probabilities", "start",      "end",         "max_length",     "context",        "sampling",
-         "decoding",      "source",     "target"});
+         "decoding",      "source",     "target",      "alignment"});
     Generation generation;
     const Graph &decode = graph_at(value.at("decode"), model);
     generation.decode = decode.name;
@@ -256,6 +257,7 @@ Generation read_generation(JsonView value, const Model &model, const TextFiles &
     if (!generation.coordinates.empty()) set.push_back(generation.coordinates);
     set.insert(set.end(), generation.encoded.begin(), generation.encoded.end());
     check_all_set(value, decode, set);
+    if (value.has("alignment")) generation.alignment = read_alignment(value, generation, model);
 
     generation.target = codec_at(value.at("target"), files);
     generation.max_length = value.at("max_length").integer(1, longest_generation);

@@ -62,6 +62,17 @@ struct SourceValues {
 };
 
 // How to generate a sequence. Names are inputs or outputs of graphs, and were checked at load time.
+// Where in the audio each token is spoken: some heads of a decoder attend to it.
+struct Alignment {
+    struct Head {
+        std::string queries, keys;   // an output of the graph, (B, T, C), and one of those that are encoded, (B, S, C)
+        int64_t heads = 1, head = 0; // of how many in these, and which
+    };
+    std::string graph;  // takes ids and position, and what is encoded, as decode does
+    int64_t median = 1; // positions of which the middle value counts, odd
+    std::vector<Head> heads = {};
+};
+
 struct Generation {
     std::string encode, decode;                // graphs; encode is empty for decoder-only models
     std::string source_ids;                    // an input of encode; empty unless it takes texts
@@ -84,7 +95,8 @@ struct Generation {
     int64_t max_length = 0;             // generated tokens, the end not counted
     int64_t context = INT32_MAX;        // tokens that a target may have in all, as the model was trained
     int64_t positions = INT32_MAX;      // and as decode has positions for, which is found when layers are checked
-    std::map<std::string, double> sampling; // how its makers sample from it: numbers of sampling.hpp
+    std::optional<Alignment> alignment = {}; // of a source of audio
+    std::map<std::string, double> sampling;  // how its makers sample from it: numbers of sampling.hpp
     Decoding decoding = {};
     std::shared_ptr<const TextCodec> source, target; // source: null without an encoder, or if it takes no texts
 

@@ -158,9 +158,11 @@ TEST_CASE("timestamps: models say which they give, and others are refused") {
         });
     };
     const WithTokenizer model("whisper"), without("whisper_untied");
-    CHECK(inspect(test::runtime().load(model.path())).audio()->timestamps == std::vector{Timestamps::segments});
+    CHECK(inspect(test::runtime().load(model.path())).audio()->timestamps ==
+          std::vector{Timestamps::segments, Timestamps::words});
     CHECK(inspect(test::runtime().load(without.path())).audio()->timestamps.empty());
-    CHECK_THAT(refusal(model.session(), Timestamps::words), contains("timestamps: ") && contains("segments alone"));
+    CHECK_THAT(refusal(model.session(), Timestamps::characters),
+               contains("timestamps: ") && contains("segments and of words"));
     CHECK_THAT(refusal(without.session(), Timestamps::segments), contains("timestamps: ") && contains("gives none"));
     GenerateOptions options;
     options.timestamps = Timestamps::segments;

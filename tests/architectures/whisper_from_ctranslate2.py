@@ -133,6 +133,8 @@ def main(source, folder):
               "activation_function": "gelu", "scale_embedding": False, "tie_word_embeddings": True} | tokens
     vocabulary = {t["content"]: t["id"] for t in json.loads((source / "tokenizer.json").read_text())["added_tokens"]}
     generation = tokens | {"is_multilingual": multilingual, "no_timestamps_token_id": vocabulary["<|notimestamps|>"]}
+    if "alignment_heads" in theirs:
+        generation["alignment_heads"] = theirs["alignment_heads"]
     if multilingual:
         generation["lang_to_id"] = {name: i for name, i in vocabulary.items() if i in theirs["lang_ids"]}
         generation["task_to_id"] = {task: vocabulary[f"<|{task}|>"] for task in ("transcribe", "translate")}

@@ -166,7 +166,7 @@ class C(unittest.TestCase):
             self.assertEqual(transcribe(len(samples), 16000, {**options, "format": form}), (0, subtitles))
         for wrong, words in [({"timestamps": "segments"}, b"timestamps: has no effect"),
                              ({"format": "xml"}, b"format: expected one of text, json, srt, vtt"),
-                             ({"format": "json", "timestamps": "words"}, b"timestamps")]:
+                             ({"format": "json", "timestamps": "characters"}, b"timestamps")]:
             self.assertNotEqual(transcribe(9, 16000, wrong)[0], 0)
             self.assertIn(words, library.lamina_error())
         program = subprocess.run([audio_program, self.paths["whisper"], file], capture_output=True, text=True)

@@ -24,7 +24,8 @@ parser.add_argument("devices", nargs="+", metavar="DEVICE")
 parser.add_argument("--compare", default="minilm", metavar="MODEL,...",
                     help="models that `lamina compare` runs: minilm, smollm2.gguf, whisper (minutes on some devices)")
 parser.add_argument("--quick", default="", metavar="DEVICE,...",
-                    help="devices that take minutes for SmolLM2's perplexity and its second continuation, and skip them")
+                    help="devices that take minutes for some of it: SmolLM2's perplexity and its second continuation, and "
+                         "Whisper's words; they skip these")
 arguments = parser.parse_args()
 quick = arguments.quick.split(",")
 models, expected = arguments.models, pathlib.Path(__file__).parent / "expected"
@@ -98,7 +99,15 @@ def transcript(device, wanted):
                               "segments"))[0]
     same_ids(timed["parts"][0]["tokens"], wanted["timed"])
     wrong, words = word_errors(wanted["spoken"], out["output"])
-    return f"all {len(wanted['transcript'])} token ids are the same; {wrong} of {words} words are not those spoken"
+    heard = f"all {len(wanted['transcript'])} token ids are the same; {wrong} of {words} words are not those spoken"
+    if device in quick:
+        return heard
+    told = json.loads(lamina("run", models / "whisper", expected / "speech.wav", "--device", device, "--json", "--timestamps",
+                             "words"))[0]["segments"]
+    for found, (word, *times) in zip(told, wanted["words"]):
+        if found["output"] != word or max(abs(found[key] - time) for key, time in zip(("begin", "end"), times)) > 1e-6:
+            raise Wrong(f"{found['output']} from {found['begin']} to {found['end']} s, not {word} from {times[0]} to {times[1]}")
+    return f"{heard}; the times of {len(wanted['words'])} words are the same"
 
 
 def same_ids(found, wanted):

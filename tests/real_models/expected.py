@@ -97,13 +97,40 @@ def transcript(samples, timestamps):
     return without_end([id for id in out if id not in start], model.generation_config.eos_token_id)
 
 
+def words(samples):
+    """Those of the first window, with the seconds at which they begin and end."""
+    model = transformers.WhisperForConditionalGeneration.from_pretrained(models / "whisper", attn_implementation="eager",
+                                                                         dtype=torch.float32).eval()
+    inner = transformers.PreTrainedTokenizerFast(tokenizer_file=str(models / "whisper" / "tokenizer.json"))
+    features = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)(
+        samples, sampling_rate=16000, return_tensors="pt", return_attention_mask=True)
+    with torch.no_grad():
+        out = model.generate(features.input_features, attention_mask=features.attention_mask, do_sample=False, num_beams=1,
+                             return_timestamps=True, return_token_timestamps=True, force_unique_generate_call=True)
+    ids, times = out["sequences"][0].tolist(), out["token_timestamps"][0].tolist()
+    first = model.generation_config.no_timestamps_token_id + 1
+    places = [i for i, id in enumerate(ids) if id < model.generation_config.eos_token_id]
+    places = [i for i in places if not any(id >= first for id in ids[places[0]:i])]  # of the first segment
+
+    class Decoder:
+        eos_token_id, language = model.generation_config.eos_token_id, None
+
+        def decode(self, tokens, decode_with_timestamps=False):
+            return inner.decode(tokens)
+    found, _, indices = transformers.models.whisper.tokenization_whisper._combine_tokens_into_words(
+        Decoder(), [ids[i] for i in places], "english")
+    return [[word, round(times[places[i[0]] - 1], 2), round(times[places[i[-1]]], 2)]
+            for word, i in zip(found, indices, strict=True)]
+
+
 def main():
     expected.mkdir(exist_ok=True)
     numpy.save(expected / "vectors.npy", vectors())
     samples = speech(expected / "speech.wav")
     found = {"made by": f"transformers {transformers.__version__}, torch {torch.__version__}", "sentences": sentences,
              "continuations": dict(continuations()), "perplexity": perplexity(), "spoken": spoken,
-             "transcript": transcript(samples, False), "timed": transcript(samples, True)}
+             "transcript": transcript(samples, False), "timed": transcript(samples, True),
+             "words": words(samples)}
     text = re.sub(r"([0-9],|\[)\s+(?=[0-9])", r"\1 ", json.dumps(found, indent=1, ensure_ascii=False))  # ids side by side
     (expected / "expected.json").write_text(text + "\n")
 

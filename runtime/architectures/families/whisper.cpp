@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace lamina::architectures {
 namespace {
@@ -92,7 +93,9 @@ class Whisper {
         draft_.sample_rate = sample_rate;
         const Tensor memory = encoder();
         encode_.output("hidden", memory);
-        decode_.output("logits", decoder(memory));
+        encode_sources(memory);
+        decode_.output("logits", decoder());
+        if (draft_.tokens.timestamps) align();
     }
 
   private:
@@ -102,6 +105,7 @@ class Whisper {
     std::string activation_;
     int64_t steps_; // positions of the encoder, two frames each
     int64_t width_;
+    const int64_t heads_ = config_.positive("decoder_attention_heads"), layers_ = config_.layers("decoder_layers");
 
     // The number of samples is fixed. Shorter sound is padded with silence.
     Tensor encoder() {
@@ -130,26 +134,104 @@ class Whisper {
         return out;
     }
 
-    Tensor decoder(const Tensor &memory) {
-        const int64_t vocabulary = config_.positive("vocab_size"), hidden = config_.positive("decoder_ffn_dim");
-        const int64_t heads = config_.positive("decoder_attention_heads"), layers = config_.layers("decoder_layers");
-        const std::string stack = "model.decoder", table = stack + ".embed_tokens.weight";
-        const Tensor ids = decode_.input("ids", DType::i32, "B T"),
-                     position = decode_.input("position", DType::i32, "B");
-        Tensor x = decode_.embedding(stack + ".embed_tokens", ids, {.rows = vocabulary, .channels = width_});
-        x = decode_.learned_positions(stack + ".embed_positions", x, position,
-                                      config_.positive("max_target_positions"));
-        for (int64_t i = 0; i < layers; ++i) {
-            const std::string layer = stack + ".layers." + std::to_string(i);
-            x = self_attention(decode_, layer + ".self_attn", x,
-                               {.heads = heads, .kv_heads = heads, .causal = true, .position = position});
-            x = source_attention(layer + ".encoder_attn", x, memory, heads);
-            x = feed_forward(decode_, layer, x, hidden);
+    static std::string layer(int64_t i) { return "model.decoder.layers." + std::to_string(i); }
+    static std::string source_module(int64_t i) { return layer(i) + ".encoder_attn"; }
+
+    // What the layers of the decoder attend to.
+    void encode_sources(const Tensor &memory) {
+        for (int64_t i = 0; i < layers_; ++i) {
+            const Tensor k = encode_.linear(source_module(i) + ".k_proj", memory, {.biased = false}),
+                         v = encode_.linear(source_module(i) + ".v_proj", memory, {});
+            encode_.output(k, k);
+            encode_.output(v, v);
         }
+    }
+
+    struct Embedded {
+        Tensor x, position;
+    };
+    Embedded embedded(GraphWriter &graph) const {
+        const std::string stack = "model.decoder";
+        const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B");
+        const Tensor x =
+            graph.embedding(stack + ".embed_tokens", ids, {.rows = config_.positive("vocab_size"), .channels = width_});
+        return {
+            graph.learned_positions(stack + ".embed_positions", x, position, config_.positive("max_target_positions")),
+            position};
+    }
+
+    Tensor decoder() {
+        auto [x, position] = embedded(decode_);
+        for (int64_t i = 0; i < layers_; ++i) {
+            x = attended_target(decode_, i, x, position);
+            x = attended_source(decode_, i, x, queries(decode_, i, x));
+        }
+        const std::string table = "model.decoder.embed_tokens.weight";
         const std::string head =
             config_.flag("tie_word_embeddings") ? draft_.tied("proj_out.weight", table) : "proj_out.weight";
-        return decode_.linear("proj_out", decode_.layer_norm(stack + ".layer_norm", x, {.eps = eps}),
-                              {.outputs = vocabulary, .biased = false, .weight = head});
+        return decode_.linear("proj_out", decode_.layer_norm("model.decoder.layer_norm", x, {.eps = eps}),
+                              {.outputs = config_.positive("vocab_size"), .biased = false, .weight = head});
+    }
+
+    // Heads that attend to where each token is spoken, by layer. If the settings do not list them, those of the upper
+    // half (github.com/openai/whisper, model.py).
+    [[nodiscard]] std::set<std::pair<int64_t, int64_t>> alignment_heads() const {
+        std::set<std::pair<int64_t, int64_t>> out;
+        if (const auto listed = draft_.generation.find("alignment_heads"))
+            for (const JsonView pair : listed->items())
+                out.emplace(pair.at(0).integer(0, layers_ - 1), pair.at(1).integer(0, heads_ - 1));
+        else
+            for (int64_t i = layers_ / 2; i < layers_; ++i)
+                for (int64_t head = 0; head < heads_; ++head) out.emplace(i, head);
+        return out;
+    }
+
+    // A graph gives the queries of these heads.
+    void align() {
+        std::set<int64_t> aligned; // layers
+        Json heads = Json::array();
+        for (const auto &[i, head] : alignment_heads()) {
+            aligned.insert(i);
+            heads.push_back({{"queries", source_module(i) + ".q_proj"},
+                             {"keys", source_module(i) + ".k_proj"},
+                             {"heads", heads_},
+                             {"head", head}});
+        }
+        if (aligned.empty()) return;
+        GraphWriter &graph = draft_.graph("align");
+        graph.name_layers("align.");
+        auto [x, position] = embedded(graph);
+        for (int64_t i = 0;; ++i) {
+            x = attended_target(graph, i, x, position);
+            const Tensor q = queries(graph, i, x);
+            if (aligned.contains(i)) graph.output(source_module(i) + ".q_proj", q);
+            if (i == *aligned.rbegin()) break;
+            x = attended_source(graph, i, x, q);
+        }
+        constexpr int64_t widest_median = 1023;
+        const int64_t median = config_.integer("median_filter_width", 7); // the default of transformers
+        if (median < 1 || median > widest_median || median % 2 == 0)
+            config_.fail("median_filter_width", "expected an odd number, 1 to " + std::to_string(widest_median));
+        draft_.alignment = {{"graph", "align"}, {"median", median}, {"heads", std::move(heads)}};
+    }
+
+    Tensor attended_target(GraphWriter &graph, int64_t i, const Tensor &x, const Tensor &position) const {
+        return self_attention(graph, layer(i) + ".self_attn", x,
+                              {.heads = heads_, .kv_heads = heads_, .causal = true, .position = position});
+    }
+
+    static Tensor queries(GraphWriter &graph, int64_t i, const Tensor &x) {
+        const Tensor tokens = graph.layer_norm(source_module(i) + "_layer_norm", x, {.eps = eps});
+        return graph.linear(source_module(i) + ".q_proj", tokens, {});
+    }
+
+    Tensor attended_source(GraphWriter &graph, int64_t i, const Tensor &x, const Tensor &q) {
+        const std::string module = source_module(i),
+                          dims = "B " + std::to_string(steps_) + " " + std::to_string(width_);
+        const Tensor k = graph.input(module + ".k_proj", DType::f32, dims, width_),
+                     v = graph.input(module + ".v_proj", DType::f32, dims, width_);
+        const Tensor out = attended(graph, module, q, k, v, x, {.heads = heads_, .kv_heads = heads_});
+        return feed_forward(graph, layer(i), out, config_.positive("decoder_ffn_dim"));
     }
 
     static Tensor self_attention(GraphWriter &graph, const std::string &module, const Tensor &x,
@@ -157,21 +239,11 @@ class Whisper {
         const Tensor tokens = graph.layer_norm(module + "_layer_norm", x, {.eps = eps});
         const Tensor k = graph.linear(module + ".k_proj", tokens, {.biased = false}),
                      v = graph.linear(module + ".v_proj", tokens, {});
-        return attended(graph, module, tokens, k, v, x, options);
+        return attended(graph, module, graph.linear(module + ".q_proj", tokens, {}), k, v, x, options);
     }
 
-    Tensor source_attention(const std::string &module, const Tensor &x, const Tensor &memory, int64_t heads) {
-        const Tensor k = pass_on(encode_, decode_, encode_.linear(module + ".k_proj", memory, {.biased = false}),
-                                 "B " + std::to_string(steps_)),
-                     v = pass_on(encode_, decode_, encode_.linear(module + ".v_proj", memory, {}),
-                                 "B " + std::to_string(steps_));
-        const Tensor tokens = decode_.layer_norm(module + "_layer_norm", x, {.eps = eps});
-        return attended(decode_, module, tokens, k, v, x, {.heads = heads, .kv_heads = heads});
-    }
-
-    static Tensor attended(GraphWriter &graph, const std::string &module, const Tensor &tokens, const Tensor &k,
+    static Tensor attended(GraphWriter &graph, const std::string &module, const Tensor &q, const Tensor &k,
                            const Tensor &v, const Tensor &residual, const GraphWriter::Attention &options) {
-        const Tensor q = graph.linear(module + ".q_proj", tokens, {});
         return graph.linear(module + ".out_proj", graph.attention(module + ".heads", q, k, v, options),
                             {.residual = residual});
     }
