@@ -96,7 +96,21 @@ ShortenedChat Api::chat_with_images(const Engine &engine, const AnswerRequest &c
     }
 }
 
+namespace {
+
+// Images may take as much of a body as the server reads.
+void expect_fair_text(const Request &request, const AnswerRequest &chat) {
+    size_t text = request.body.size();
+    for (const GivenImage &each : chat.images) text -= std::min(text, each.bytes.size() / 3 * 4);
+    if (text > most_text)
+        throw Refusal(413, "the body is too large: expected at most " + std::to_string(most_text) +
+                               " bytes beside images, found " + std::to_string(text));
+}
+
+} // namespace
+
 Api::Prompts Api::prompts_of(const Call &call, const AnswerRequest &chat) {
+    expect_fair_text(call.request, chat);
     const Engine &engine = engine_that_writes(call, chat.model); // which may have to be loaded first
     if (chat.images.empty())
         return with_texts(call.request, [&] { return prompts_in(engine, chat, text_of(engine, chat)); });

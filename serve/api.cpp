@@ -64,7 +64,7 @@ std::string_view without_port(std::string_view host) {
 const std::vector<Api::Route> &Api::routes() {
     using enum Route::Door;
     using enum Route::Cost;
-    constexpr size_t texts = size_t{4} << 20; // reading texts takes many times their size
+    constexpr size_t texts = most_text;
     static const std::vector<Route> list{
         {"GET", "/", &Api::show_page, open},
         {"GET", "/page/{file}", &Api::show_page_file, open},
@@ -81,9 +81,9 @@ const std::vector<Api::Route> &Api::routes() {
         {"GET", "/v1/models", &Api::list_models},
         {"GET", "/v1/models/{model}", &Api::show_model},
         {"POST", "/v1/completions", &Api::completions, key, work, texts},
-        {"POST", "/v1/chat/completions", &Api::chat_completions, key, work, texts},
-        {"POST", "/v1/responses", &Api::responses, key, work, texts},
-        {"POST", "/v1/messages", &Api::messages, key, work, texts},
+        {"POST", "/v1/chat/completions", &Api::chat_completions, key, work}, // with images
+        {"POST", "/v1/responses", &Api::responses, key, work},
+        {"POST", "/v1/messages", &Api::messages, key, work},
         {"POST", "/v1/messages/count_tokens", &Api::count_tokens, key, work, texts},
         {"POST", "/v1/embeddings", &Api::embeddings, key, work, texts},
         {"POST", "/v1/rerank", &Api::rerank, key, work, texts},

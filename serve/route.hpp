@@ -12,6 +12,8 @@
 
 namespace lamina::serve {
 
+inline constexpr size_t most_text = size_t{4} << 20; // bytes of a request: reading texts takes many times their size
+
 struct Api::Route {
     std::string_view method, pattern; // "{model}" and "{file}" are one part of a path
     Response (Api::*answer)(const Call &);

@@ -149,7 +149,7 @@ void find_ends(detail::SessionState &session, const TensorMap &encoded, size_t r
         for (size_t r = 0; r < rows; ++r) smooth(of(r), static_cast<size_t>(alignment.median));
         for (size_t i = 0; i < sum.size(); ++i) sum[i] += attended[i] / static_cast<double>(alignment.heads.size());
     }
-    // A row is what the decoder makes of a token to find the next one: where that begins, the token ends.
+    // From a token the decoder finds the next one, and attends to where that is spoken: there the token itself ends.
     const std::vector<size_t> begins = warped(sum, rows);
     for (size_t i = 0; i < hypothesis.ends.size(); ++i)
         hypothesis.ends[i] = static_cast<double>(begins[std::min(i, rows - 1)]) * step;
@@ -185,7 +185,7 @@ std::vector<Word> pieces_of(const model::TextCodec &codec, std::span<const int32
     return out;
 }
 
-// The second goes on the first.
+// Moves the second behind the first.
 void append(Word &to, Word &from) {
     to.text += from.text, to.end = from.end;
     from = {"", from.end, from.end};

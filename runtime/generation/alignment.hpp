@@ -1,6 +1,6 @@
-// When the tokens of a text are spoken: heads of the decoder attend to the audio there. What each head attends to is
+// When the tokens of a text are spoken: some heads of the decoder attend to the audio there. What they attend to is
 // normalized, smoothed and averaged, and dynamic time warping finds a path through it (github.com/openai/whisper,
-// timing.py; numbers as transformers has them, models/whisper/generation_whisper.py, _extract_token_timestamps).
+// timing.py; the same times as transformers, models/whisper/generation_whisper.py, _extract_token_timestamps).
 #pragma once
 
 #include "session/state.hpp"
@@ -17,8 +17,8 @@ namespace lamina::generation {
 // position each row begins, on the path with the largest sum that visits all rows and positions in order.
 [[nodiscard]] std::vector<size_t> warped(std::span<const double> attended, size_t rows);
 
-// The middle of `width` values around each, which is odd; behind both ends come those before them again. Fewer than
-// half of the width stay as they are.
+// Replaces each value by the median of the `width`, an odd number, around it. Beyond both ends the values are
+// reflected; if there are no more than half of the width, they stay as they are.
 void smooth(std::span<double> values, size_t width);
 
 // Throws Error(input) unless queries and keys of these shapes have such a head.
@@ -30,13 +30,12 @@ void expect_head(const model::Model &model, const model::Alignment::Head &head, 
 void find_ends(detail::SessionState &session, const TensorMap &encoded, size_t row, size_t samples,
                Hypothesis &hypothesis);
 
-// The indices of the tokens that are words, in order. A word has the mark before it or behind it, and in languages
-// without blanks between words it is a character (transformers, models/whisper/tokenization_whisper.py,
-// _combine_tokens_into_words).
 struct Word {
     std::string text;
     size_t begin = 0, end = 0; // its tokens
 };
+// The words that tokens make, each with the punctuation beside it. `blanks`: the language has blanks between words;
+// else every character is one (transformers, models/whisper/tokenization_whisper.py, _combine_tokens_into_words).
 [[nodiscard]] std::vector<Word> words_among(const model::TextCodec &codec, std::span<const int32_t> tokens,
                                             bool blanks);
 

@@ -4,6 +4,7 @@
 import base64
 import json
 import pathlib
+import random
 import re
 import shutil
 import struct
@@ -254,13 +255,24 @@ class Images(unittest.TestCase):
         self.assertEqual(status, 400, body)
         self.assertIn("images", body["error"]["message"])
 
+    def test_photos_may_be_large_and_texts_may_not(self):
+        noise = random.Random(1)
+        photo = part_of(png(1400, 1200, b"".join(b"\0" + noise.randbytes(3 * 1400) for _ in range(1200))))
+        self.assertGreater(len(photo["image_url"]["url"]), 6 << 20)
+        status, _, body = self.ask([{"role": "user", "content": [photo, {"type": "text", "text": "w38"}]}])
+        self.assertEqual(status, 200, body)
+        for content in ["w38 " * (3 << 19), [tall(9), {"type": "text", "text": "w38 " * (3 << 19)}]]:
+            status, _, body = self.ask([{"role": "user", "content": content}])
+            self.assertEqual(status, 413, body)
+            self.assertIn("expected at most 4194304 bytes beside images, found 6291", body["error"]["message"])
+
     def test_props_tell_who_sees(self):
         vision = lambda model: self.server.get("/props?model=" + model)[2]["modalities"]["vision"]
         self.assertEqual((vision("llava"), vision("blind")), (True, False))
         status = self.server.get("/status")[2]
         self.assertEqual({each["name"]: each["modalities"] for each in status["models"][:2]},
                          {"llava": {"vision": True, "audio": False}, "blind": {"vision": False, "audio": False}})
-        self.assertEqual(status["limits"], {"body": 4 << 20, "images": 64, "pixels": 1 << 26})
+        self.assertEqual(status["limits"], {"body": 32 << 20, "images": 64, "pixels": 1 << 26})
 
     def test_command_answers_alike(self):
         first = expected[0]
