@@ -23,6 +23,7 @@ Json as_json(const std::string &file, const Transcript &transcript, bool with_se
                          {"tokens", part.hypothesis.tokens},
                          {"finish", finish_name(part.hypothesis.finish)}});
     Json out{{"file", file}, {"output", transcript.text}, {"parts", parts}};
+    if (!transcript.language.empty()) out["language"] = transcript.language;
     if (with_segments) {
         Json segments = Json::array();
         for (const Transcript::Segment &each : transcript.segments)

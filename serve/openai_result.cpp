@@ -175,10 +175,9 @@ std::string embeddings_json(const std::string &model, const Tensor &vectors, boo
 
 std::string transcript_json(const Transcript &transcript) { return Json{{"text", transcript.text}}.in_one_line(); }
 
-std::string verbose_transcript_json(const Transcript &transcript, const std::string &language, const std::string &task,
-                                    Granularities times) {
+std::string verbose_transcript_json(const Transcript &transcript, const std::string &task, Granularities times) {
     Json out{{"task", task},
-             {"language", language.empty() ? Json(nullptr) : Json(language)},
+             {"language", transcript.language.empty() ? Json(nullptr) : Json(transcript.language)},
              {"duration", transcript.parts.empty() ? 0.0 : transcript.parts.back().end},
              {"text", transcript.text}};
     if (times.segments) out["segments"] = segments_of(transcript, times.words);

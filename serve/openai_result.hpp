@@ -58,8 +58,7 @@ inline constexpr std::string_view last_event = "data: [DONE]\n\n";
 struct Granularities {
     bool segments = false, words = false;
 };
-// `language` may be empty.
-[[nodiscard]] std::string verbose_transcript_json(const Transcript &transcript, const std::string &language,
-                                                  const std::string &task, Granularities times);
+[[nodiscard]] std::string verbose_transcript_json(const Transcript &transcript, const std::string &task,
+                                                  Granularities times);
 
 } // namespace lamina::serve

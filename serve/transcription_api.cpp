@@ -119,8 +119,7 @@ Response transcript_response(const TranscriptionRequest &request, const Transcri
     case Format::vtt:
         return {.type = "text/vtt; charset=utf-8", .body = subtitles(transcript, Subtitles::vtt)};
     case Format::verbose_json:
-        return {.body = verbose_transcript_json(transcript, chosen(request.options.choices, "language", ""),
-                                                chosen(request.options.choices, "task", "transcribe"),
+        return {.body = verbose_transcript_json(transcript, chosen(request.options.choices, "task", "transcribe"),
                                                 {request.segments || !request.words, request.words})};
     case Format::json:
         break;

@@ -150,12 +150,15 @@ void add_generation(nb::module_ &m) {
             .def_ro("prompt_scores", &Hypothesis::prompt_scores,
                     "How likely the prompt's tokens were, but for the first: the option prompt_scores.")
             .def_ro("reused", &Hypothesis::reused, "Tokens of the prompt that were not computed again.")
+            .def_ro("start", &Hypothesis::start,
+                    "Of a model with an encoder: what the tokens follow, such as the language that was heard.")
+            .def_ro("ends", &Hypothesis::ends, "In seconds, when each token ends: the option timestamps=\"words\".")
             .def("__repr__",
                  [](const Hypothesis &h) {
                      return nb::str("<lamina.Hypothesis {!r}, score {:.4g}>").format(h.text, h.score);
                  }),
         &Hypothesis::text, &Hypothesis::tokens, &Hypothesis::log_probability, &Hypothesis::score, &Hypothesis::finish,
-        &Hypothesis::reused, &Hypothesis::scores, &Hypothesis::prompt_scores);
+        &Hypothesis::reused, &Hypothesis::scores, &Hypothesis::prompt_scores, &Hypothesis::start, &Hypothesis::ends);
 
     m.def(
         "generate",

@@ -40,6 +40,7 @@ void check(const std::vector<Samples> &audios, const GenerateOptions &options) {
 // Adds what was heard in the next window.
 void append(Transcript &to, Transcript window) {
     const double begin = to.parts.empty() ? 0 : to.parts.back().end;
+    if (to.language.empty()) to.language = std::move(window.language);
     for (Transcript::Segment &each : window.segments) {
         each.begin += begin, each.end += begin, each.part += to.parts.size();
         to.segments.push_back(std::move(each));
@@ -57,15 +58,19 @@ std::string words_of(const model::Model &model, Ids tokens) {
     return model.generation->target->decode(tokens, false);
 }
 
-// Whether there are blanks between the words of the language that was chosen or heard.
-bool has_blanks(const model::Model &model, const Ids &start) {
+// That was chosen or heard; "" if the model does not tell it.
+std::string language_of(const model::Model &model, const Ids &start) {
     const auto choice = model.tokens.choices.find("language");
-    if (choice == model.tokens.choices.end() || choice->second.place >= start.size()) return true;
+    if (choice == model.tokens.choices.end() || choice->second.place >= start.size()) return "";
+    for (const auto &[name, id] : choice->second.ids)
+        if (id == start[choice->second.place]) return name;
+    return "";
+}
+
+// Whether there are blanks between the words of a language.
+bool has_blanks(const std::string &language) {
     constexpr std::array without{"zh", "ja", "th", "lo", "my", "yue"};
-    return std::ranges::none_of(without, [&](const char *language) {
-        const auto id = choice->second.ids.find(language);
-        return id != choice->second.ids.end() && id->second == start[choice->second.place];
-    });
+    return std::ranges::find(without, language) == without.end();
 }
 
 // The words of a segment, which begins with token `first` of the hypothesis.
@@ -78,7 +83,7 @@ std::vector<Transcript::Segment> words_in(const model::Model &model, const Ids &
         words.push_back(segment[i]), places.push_back(first + i);
     }
     std::vector<Transcript::Segment> out;
-    for (Word &word : words_among(*model.generation->target, words, has_blanks(model, hypothesis.start))) {
+    for (Word &word : words_among(*model.generation->target, words, has_blanks(language_of(model, hypothesis.start)))) {
         const size_t begin = places[word.begin], end = places[word.end - 1];
         out.push_back({.begin = begin == 0 ? 0 : hypothesis.ends[begin - 1],
                        .end = hypothesis.ends[end],
@@ -240,10 +245,12 @@ class Recordings {
         for (size_t w = 0; w < out.size(); ++w) {
             if (!is_heard(samples[w])) found[w].emplace_back().finish = Finish::end;
             if (found[w].empty()) continue;
+            const std::string language = language_of(*session_.model, found[w].front().start);
             if (seeks())
                 out[w] = with_segments(*session_.model, seconds(w), std::move(found[w].front()));
             else
                 out[w].parts.push_back({0, seconds(w), std::move(found[w].front())});
+            out[w].language = language;
         }
         return out;
     }

@@ -89,6 +89,7 @@ TEST_CASE("run shows when something was said: as lines, JSON and subtitles") {
         return run_lamina(all);
     };
     const auto json = nlohmann::json::parse(run({"--timestamps", "segments", "--json"}).out)[0];
+    CHECK(json["language"] == "de");
     const auto &segments = json["segments"];
     REQUIRE(segments.size() > 2);
     CHECK(json["parts"].size() >= 2);

@@ -54,6 +54,9 @@ class Transcriptions(unittest.TestCase):
         self.assertEqual([(each["start"], each["end"], each["tokens"], each["text"]) for each in verbose["segments"]], timed)
         self.assertEqual((verbose["language"], verbose["task"]), ("de", "transcribe"))
         self.assertEqual(verbose["text"], self.timed["output"])
+        body, kind = form(wav(0.5), model="whisper", response_format="verbose_json")
+        heard = self.server.ask("POST", "/v1/audio/transcriptions", body, {"Content-Type": kind})[2]
+        self.assertEqual(heard, self.ask(language=heard["language"], response_format="verbose_json")[2])
         self.assertEqual(self.ask(**{"response_format": "verbose_json", "timestamp_granularities[]": "segment"})[2], verbose)
         words = self.ask(**{"response_format": "verbose_json", "timestamp_granularities[]": "word"})[2]
         self.assertEqual([(each["word"], each["start"], each["end"]) for each in words["words"]],
