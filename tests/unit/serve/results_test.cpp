@@ -71,9 +71,12 @@ TEST_CASE("subtitles have the times of their segments, or of their windows") {
           "1\n00:00:00,000 --> 00:00:29,500\nOne.\n\n2\n00:00:29,500 --> 01:02:05,250\nTwo.\n\n");
     CHECK(subtitles(t, Subtitles::vtt).starts_with("WEBVTT\n\n00:00:00.000 --> 00:00:29.500\nOne.\n\n"));
     const auto verbose = [&](Granularities times) {
-        return nlohmann::json::parse(verbose_transcript_json(t, "en", "transcribe", times));
+        return nlohmann::json::parse(verbose_transcript_json(t, "transcribe", times));
     };
     CHECK(verbose({.segments = true})["duration"] == 3725.25);
+    CHECK(verbose({.segments = true})["language"].is_null());
+    t.language = "en";
+    CHECK(verbose({.segments = true})["language"] == "en");
     CHECK(verbose({.segments = true})["segments"].size() == 2);
     CHECK(!verbose({.segments = true}).contains("words"));
     t.segments = {{.begin = 30, .end = 31.5, .text = " Two.", .tokens = {6}, .part = 1}};
@@ -83,7 +86,7 @@ TEST_CASE("subtitles have the times of their segments, or of their windows") {
     CHECK((segments[0]["start"] == 30 && segments[0]["end"] == 31.5 && segments[0]["avg_logprob"] == -2));
     const auto both = verbose({.segments = true, .words = true});
     CHECK(both["segments"].size() == 2); // windows, as the transcript's segments are words
-    CHECK((both["words"][0]["word"] == " Two." && both["words"][0]["start"] == 30));
+    CHECK((both["words"][0]["word"] == "Two." && both["words"][0]["start"] == 30));
     CHECK(!verbose({.segments = false, .words = true}).contains("segments"));
 }
 
