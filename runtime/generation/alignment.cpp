@@ -135,10 +135,18 @@ void find_ends(detail::SessionState &session, const TensorMap &encoded, size_t r
     const TensorMap given = encoded_row(model, encoded, row);
     const TensorMap queries = queries_of(session, alignment, std::move(ids), given);
 
-    const Tensor &keys = given.at(alignment.heads.front().keys);
     const double per_position = step * static_cast<double>(model.generation->audio->rate); // samples
     const auto heard = static_cast<size_t>((static_cast<double>(samples) + per_position / 2 - 1) / per_position);
-    const size_t positions = std::min(heard, static_cast<size_t>(keys.shape()[1]));
+    size_t positions = heard;
+    for (const model::Alignment::Head &each : alignment.heads) { // of a model folder, keys may differ in length
+        const Shape &q = queries.at(each.queries).shape(), &k = given.at(each.keys).shape();
+        expect_head(model, each, q, k);
+        positions = std::min(positions, static_cast<size_t>(k[1]));
+        if (static_cast<size_t>(q[1]) < first + rows)
+            throw Error(ErrorCode::input, model::place_in(model, "/generation/alignment/heads") + ": expected '" +
+                                              each.queries + "' to have a row for each id, found " + to_string(q) +
+                                              " for " + std::to_string(first + rows) + " ids");
+    }
     if (positions == 0) return;
     std::vector<double> sum(rows * positions), attended(rows * positions);
     for (const model::Alignment::Head &each : alignment.heads) {
