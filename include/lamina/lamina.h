@@ -99,8 +99,8 @@ LAMINA_C_API int lamina_chat(lamina_model *model, const char *messages, const ch
    written; if it ends it, `text` is what there is so far. Options: language and task, which a model may take ("en";
    "transcribe", "translate"), temperature, top_p and all numbers of sampling, seed, max_length (tokens of a window);
    format: what `text` gets, unless `piece` ends it: "text", "json" ({"text", "segments": [{"begin", "end", "text"}]},
-   in seconds), "srt" or "vtt"; timestamps: what these tell, "segments" of models such as Whisper, which is their
-   default, or "words", or "words" or "characters" of those such as wav2vec 2.0. */
+   in seconds), "srt" or "vtt"; timestamps: what these tell, "segments" (the default) or "words" of models such
+   as Whisper, "words" or "characters" of those such as wav2vec 2.0. */
 LAMINA_C_API int lamina_transcribe(lamina_model *model, const float *samples, size_t count, int64_t rate,
                                    const char *options, lamina_piece *piece, void *user, char **text);
 /* The same of a file: WAV, FLAC, OGG, MP3 and the other formats of libsndfile. */

@@ -240,9 +240,8 @@ struct Hypothesis {
     // Of what the model read before the answer, but for the first token: GenerateOptions::prompt_scores. Tokens that
     // the model's files suppress count here like all others.
     std::vector<ScoredToken> prompt_scores{};
-    std::vector<int32_t>
-        start{};                // of a model with an encoder: what `tokens` follow, such as the language that was heard
-    std::vector<double> ends{}; // with Timestamps::words of such a model: when each of `tokens` ends, in seconds
+    std::vector<int32_t> start{}; // what `tokens` follow, such as the language that was heard; with an encoder
+    std::vector<double> ends{};   // of `tokens`, in seconds: Timestamps::words of a model with an encoder
 };
 
 class Session {
