@@ -117,7 +117,8 @@ GenerateOptions resolved(const model::Model &model, GenerateOptions options, boo
         if (options.timestamps == Timestamps::segments ? !segments : options.timestamps != Timestamps::words || !words)
             throw Error(ErrorCode::usage, "timestamps: " + model.folder.string() + " gives " +
                                               (words      ? "those of segments and of words"
-                                               : segments ? "those of segments alone"
+                                               : segments ? "those of segments alone ('alignment_heads' in "
+                                                            "generation_config.json lists heads that tell words)"
                                                           : "none"));
     }
     const size_t tokens = g.target->size();

@@ -164,13 +164,39 @@ TEST_CASE("words: what a folder says about them does not fit, and is refused") {
     CHECK_THAT(refusal([](json &block) { block["heads"][0]["keys"] = "hidden"; }), contains("/keys"));
     CHECK_THAT(refusal([](json &block) { block["heads"][0]["queries"] = "q"; }), contains("/queries"));
     CHECK_THAT(refusal([](json &block) { block["width"] = 7; }), contains("width"));
+}
 
-    json settings = cases().at("recordings")[0].at("settings");
-    for (const auto &[heads, what] : {std::pair{json{{1, 0}}, "/alignment_heads/0/0"}, {json{{0, 6}}, "/0/1"}}) {
-        settings["alignment_heads"] = heads;
-        model.write("generation_config.json", settings.dump());
-        CHECK_THAT(message_of([&] { (void)test::runtime().load(model.path()); }), contains(what));
+TEST_CASE("words: a model whose lists do not fit its decoder writes texts as before, and tells no words") {
+    const json recording = cases().at("recordings")[0];
+    const ModelOf model(recording);
+    const auto change = [&](const char *file, const char *key, const json &value) {
+        json changed = json_of(model.path() / file);
+        changed[key] = value;
+        model.write(file, changed.dump());
+    };
+    const auto check_text_alone = [&] {
+        Session session = model.session();
+        CHECK_THAT(message_of([&] { (void)transcribe(session, {sound_of(recording)}, with_words()); }),
+                   contains("segments alone") && contains("alignment_heads"));
+        GenerateOptions segments = with_words();
+        segments.timestamps = Timestamps::segments;
+        const Transcript found = transcribe(session, {sound_of(recording)}, segments).front();
+        CHECK(json(found.parts.front().hypothesis.tokens) == recording.at("windows")[0][0]);
+    };
+    for (const json &heads : {json{{1, 0}}, json{{0, 6}}, json{{0, 0}, {5, 0}}, json(json::array())}) {
+        INFO(heads.dump());
+        change("generation_config.json", "alignment_heads", heads);
+        check_text_alone();
     }
+    change("generation_config.json", "alignment_heads", {{0, -1}});
+    CHECK_THAT(message_of([&] { (void)model.session(); }), contains("/alignment_heads/0/1"));
+    change("generation_config.json", "alignment_heads", recording.at("settings").at("alignment_heads"));
+    {
+        Session session = model.session();
+        check_ends(transcribe(session, {sound_of(recording)}, with_words()).front(), recording);
+    }
+    change("config.json", "median_filter_width", 4);
+    check_text_alone();
 }
 
 } // namespace words_test

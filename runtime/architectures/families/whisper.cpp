@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 namespace lamina::architectures {
@@ -174,20 +175,29 @@ class Whisper {
     }
 
     // Heads that attend to where each token is spoken, by layer. If the settings do not list them, those of the upper
-    // half (github.com/openai/whisper, model.py).
+    // half (github.com/openai/whisper, model.py). Empty if they list heads that the decoder does not have: smaller
+    // models that were made from a larger one often keep its list.
     [[nodiscard]] std::set<std::pair<int64_t, int64_t>> alignment_heads() const {
         std::set<std::pair<int64_t, int64_t>> out;
         if (const auto listed = draft_.generation.find("alignment_heads"))
-            for (const JsonView pair : listed->items())
-                out.emplace(pair.at(0).integer(0, layers_ - 1), pair.at(1).integer(0, heads_ - 1));
+            for (const JsonView pair : listed->items()) {
+                constexpr int64_t any = std::numeric_limits<int64_t>::max();
+                const int64_t i = pair.at(0).integer(0, any), head = pair.at(1).integer(0, any);
+                if (i >= layers_ || head >= heads_) return {};
+                out.emplace(i, head);
+            }
         else
             for (int64_t i = layers_ / 2; i < layers_; ++i)
                 for (int64_t head = 0; head < heads_; ++head) out.emplace(i, head);
         return out;
     }
 
-    // A graph gives the queries of these heads.
+    // A graph gives the queries of these heads. Without any, and with a median of no middle, the model writes texts as
+    // it does in transformers, but tells no words.
     void align() {
+        constexpr int64_t widest_median = 1023;
+        const int64_t median = config_.integer("median_filter_width", 7); // the default of transformers
+        if (median < 1 || median > widest_median || median % 2 == 0) return;
         std::set<int64_t> aligned; // layers
         Json heads = Json::array();
         for (const auto &[i, head] : alignment_heads()) {
@@ -208,10 +218,6 @@ class Whisper {
             if (i == *aligned.rbegin()) break;
             x = attended_source(graph, i, x, q);
         }
-        constexpr int64_t widest_median = 1023;
-        const int64_t median = config_.integer("median_filter_width", 7); // the default of transformers
-        if (median < 1 || median > widest_median || median % 2 == 0)
-            config_.fail("median_filter_width", "expected an odd number, 1 to " + std::to_string(widest_median));
         draft_.alignment = {{"graph", "align"}, {"median", median}, {"heads", std::move(heads)}};
     }
 
