@@ -6,6 +6,8 @@
 #include "reference.hpp"
 #include "setting.hpp"
 
+#include <algorithm>
+
 namespace {
 using namespace lamina::plugin;
 using namespace attention;
@@ -58,6 +60,9 @@ struct Attention {
         optional(indices("key_lengths", "B", "0 Tk+1", "how many of a sequence's keys may be attended to")),
         optional(indices("ahead", "B Tq", "0 Tq",
                          "how many keys after its own position a query may attend to, though causal; 0 when left out")),
+        optional(indices("first_keys", "B", "0 Tk+1",
+                         "how many of a sequence's first keys a query may attend to wherever its window begins")),
+        optional(indices("query_lengths", "B", "0 Tq+1", "how many of a sequence's queries count; y of others is 0")),
         optional(indices("key_mask", "B Tk", "0 2", "1: the key may be attended to; 0: it is padding")),
         optional(indices("keep_mask", "B Tq Tk", "0 2", "1: the query may attend to the key")),
         optional(input("score_bias", "B heads Tq Tk", "added to the scores")),
@@ -152,6 +157,16 @@ struct Attention {
         "B=2 Tq=67 Tk=67 M=140 D=32 heads=4 kv_heads=2 causal=1 window=40 +v +position +ahead +key_cache +value_cache",
         "B=3 Tq=5 Tk=5 M=300 D=20 heads=2 causal=1 +v +position +ahead +key_cache +value_cache key_cache=f16 "
         "value_cache=f16",
+        "B=2 Tq=131 Tk=131 D=64 heads=2 window=9 two_sided=1 +v +key_lengths +first_keys first_keys=one",
+        "B=3 Tq=135 Tk=135 D=20 heads=4 kv_heads=2 window=17 two_sided=1 +v +first_keys",
+        "B=3 Tq=67 Tk=67 D=12 heads=2 causal=1 window=5 batch_first=0 +v +first_keys",
+        "B=2 Tq=5 Tk=5 M=600 D=64 heads=2 causal=1 window=33 +v +position +first_keys +key_cache +value_cache",
+        "B=3 Tq=1 Tk=1 M=1100 D=16 heads=4 kv_heads=2 causal=1 window=40 +v +position +first_keys +key_cache "
+        "+value_cache +sinks",
+        "B=3 Tq=131 Tk=131 D=64 heads=3 +v +key_lengths +query_lengths",
+        "B=2 Tq=67 Tk=33 D=20 heads=4 kv_heads=2 batch_first=0 +v +query_lengths query_lengths=one",
+        "B=3 Tq=9 Tk=300 D=12 heads=2 +v +query_lengths +sinks",
+        "B=2 Tq=5 Tk=600 D=32 heads=2 +v +query_lengths",
     };
 
     static void check(const Call &call) {
@@ -169,6 +184,12 @@ struct Attention {
             throw Invalid(
                 "ahead is given beside a mask, or without causal: it says how far a causal query looks ahead, "
                 "and a keep_mask that, too");
+        const std::array alike{static_cast<bool>(s.ahead), static_cast<bool>(s.first_keys),
+                               static_cast<bool>(s.query_lengths), static_cast<bool>(s.mask)};
+        if (std::ranges::count(alike, true) > 1)
+            throw Invalid(
+                "two of ahead, first_keys, query_lengths and the masks are given, of which a kernel takes one: "
+                "give a keep_mask that says what both do");
         if (s.score_bias && s.distance_bias)
             throw Invalid("score_bias and distance_bias are both given: give a score_bias that is the sum of the two");
         if (s.slopes && (s.score_bias || s.distance_bias))

@@ -57,9 +57,11 @@ class Planner {
                options()};
         lamina_ref o = plan_.out("y");
         const lamina_ref position = in("position"), lengths = in("key_lengths"),
-                         mask = in(s_.ahead         ? "ahead"
-                                   : s_.shared_mask ? "key_mask"
-                                                    : "keep_mask"),
+                         mask = in(s_.ahead           ? "ahead"
+                                   : s_.first_keys    ? "first_keys"
+                                   : s_.query_lengths ? "query_lengths"
+                                   : s_.shared_mask   ? "key_mask"
+                                                      : "keep_mask"),
                          bias =
                              s_.slopes ? plan_.weight("slopes") : in(s_.distance_bias ? "distance_bias" : "score_bias"),
                          sinks = s_.sinks ? plan_.weight("sinks") : in("q");
@@ -164,7 +166,9 @@ class Planner {
                              s_.two_sided,
                              static_cast<bool>(s_.slopes),
                              static_cast<bool>(s_.sinks),
-                             static_cast<bool>(s_.ahead)};
+                             static_cast<bool>(s_.ahead),
+                             static_cast<bool>(s_.first_keys),
+                             static_cast<bool>(s_.query_lengths)};
         uint32_t bits = 0;
         for (uint32_t i = 0; i < all.size(); ++i) bits |= static_cast<uint32_t>(all[i]) << i;
         return bits;

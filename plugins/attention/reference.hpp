@@ -67,7 +67,9 @@ class Reference {
         const int64_t at = position(b) + t;
         if (s_.cached && j >= position(b) + s_.q.length) return false;
         if (s_.causal && j > at + ahead(b, t)) return false;
-        if (s_.window != 0 && j <= at - s_.window) return false;
+        if (s_.query_lengths && t >= s_.query_lengths.i32()[static_cast<size_t>(b)]) return false;
+        const bool first = s_.first_keys && j < s_.first_keys.i32()[static_cast<size_t>(b)];
+        if (s_.window != 0 && j <= at - s_.window && !first) return false;
         if (s_.two_sided && j >= at + s_.window) return false;
         if (s_.key_lengths && j >= s_.key_lengths.i32()[static_cast<size_t>(b)]) return false;
         const int64_t in_mask = b * s_.mask_batch_stride() + t * s_.mask_query_stride() + j;

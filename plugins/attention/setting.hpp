@@ -31,7 +31,7 @@ struct Setting {
     int64_t window; // 0: none
     bool two_sided; // it has an end after a query, too
     double scale, softcap;
-    Tensor position, ahead, key_lengths, mask, score_bias, distance_bias, slopes, sinks;
+    Tensor position, ahead, first_keys, query_lengths, key_lengths, mask, score_bias, distance_bias, slopes, sinks;
     bool shared_mask; // one row for all queries of a sequence
 
     explicit Setting(const Call &call)
@@ -42,6 +42,7 @@ struct Setting {
           window(call.integer("window")), two_sided(window != 0 && call.flag("two_sided")),
           scale(call.real("scale") == 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : call.real("scale")),
           softcap(call.real("softcap")), position(call.in("position")), ahead(in(call, "ahead")),
+          first_keys(in(call, "first_keys")), query_lengths(in(call, "query_lengths")),
           key_lengths(in(call, "key_lengths")), mask(in(call, in(call, "key_mask") ? "key_mask" : "keep_mask")),
           score_bias(in(call, "score_bias")), distance_bias(in(call, "distance_bias")), slopes(weight(call, "slopes")),
           sinks(weight(call, "sinks")), shared_mask(static_cast<bool>(in(call, "key_mask"))) {}

@@ -28,20 +28,21 @@ class Attention {
           score_factor_((call.real("scale") == 0 ? 1 / std::sqrt(static_cast<float>(head_dim_))
                                                  : static_cast<float>(call.real("scale"))) /
                         (softcap_ == 0 ? 1 : softcap_)),
-          position_(call.in("position")), ahead_(call.in("ahead")), lengths_(call.in("key_lengths")),
-          bias_(call.in("score_bias")), by_distance_(call.in("distance_bias")), slopes_(call.weight("slopes")),
-          sinks_(call.weight("sinks")), key_mask_(call.in("key_mask")),
-          mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")), out_(call.out("y")),
-          keys_(cached_ ? call.state("key_cache") : call.in("k")), values_(call.in("v").stands_in() ? keys_
-                                                                           : cached_ ? call.state("value_cache")
-                                                                                     : call.in("v")) {}
+          position_(call.in("position")), ahead_(call.in("ahead")), first_keys_(call.in("first_keys")),
+          query_lengths_(call.in("query_lengths")), lengths_(call.in("key_lengths")), bias_(call.in("score_bias")),
+          by_distance_(call.in("distance_bias")), slopes_(call.weight("slopes")), sinks_(call.weight("sinks")),
+          key_mask_(call.in("key_mask")), mask_(key_mask_ ? key_mask_ : call.in("keep_mask")), queries_(call.in("q")),
+          out_(call.out("y")), keys_(cached_ ? call.state("key_cache") : call.in("k")),
+          values_(call.in("v").stands_in() ? keys_
+                  : cached_                ? call.state("value_cache")
+                                           : call.in("v")) {}
 
     void run() const {
         if (cached_) {
             append(call_.in("k"), keys_);
             if (!call_.in("v").stands_in()) append(call_.in("v"), values_);
         }
-        if (q_.length == 1 && !mask_)
+        if (q_.length == 1 && !mask_ && !first_keys_ && !query_lengths_)
             attend_single_queries();
         else
             attend_panels();
@@ -54,7 +55,8 @@ class Attention {
     const int64_t heads_, kv_heads_, head_dim_, key_rows_, window_;
     const float softcap_, score_factor_; // of the products; with a soft cap, scores are divided by it before tanh
     // Looked up by name once, not for each row.
-    const Tensor position_, ahead_, lengths_, bias_, by_distance_, slopes_, sinks_, key_mask_, mask_, queries_, out_;
+    const Tensor position_, ahead_, first_keys_, query_lengths_, lengths_, bias_, by_distance_, slopes_, sinks_,
+        key_mask_, mask_, queries_, out_;
     const Tensor keys_, values_; // all of them, or their caches
 
     // The position of a sequence's first query. Without a cache, queries and keys move together.
@@ -134,7 +136,7 @@ class Attention {
         if (causal_) end = std::min(end, first + q_.length + (ahead_ ? q_.length - 1 : 0));
         if (two_sided_) end = std::min(end, first + q_.length - 1 + window_);
         if (lengths_) end = std::min<int64_t>(end, lengths_.i32()[static_cast<size_t>(b)]);
-        return {std::min(begin_of(b, 0), end), end};
+        return {first_keys_ ? 0 : std::min(begin_of(b, 0), end), end};
     }
     [[nodiscard]] int64_t begin_of(int64_t b, int64_t query) const {
         return window_ == 0 ? 0 : std::max<int64_t>(first_position(b) + query + 1 - window_, 0);
@@ -144,8 +146,18 @@ class Attention {
         return ahead_ ? ahead_.i32()[static_cast<size_t>(b * q_.length + query)] : 0;
     }
 
-    // Those that query i may attend to, among `all` of its sequence.
+    // So many first keys a query may attend to wherever its others begin.
+    [[nodiscard]] int64_t first_keys_of(int64_t b) const {
+        return first_keys_ ? first_keys_.i32()[static_cast<size_t>(b)] : 0;
+    }
+    // Queries from this one on attend to nothing.
+    [[nodiscard]] int64_t queries_of(int64_t b) const {
+        return query_lengths_ ? query_lengths_.i32()[static_cast<size_t>(b)] : q_.length;
+    }
+
+    // Those that query i may attend to, among `all` of its sequence, without the first keys.
     [[nodiscard]] Keys keys_of_query(int64_t b, int64_t i, Keys all) const {
+        if (i >= queries_of(b)) return {all.begin, all.begin};
         const int64_t at = first_position(b) + i;
         int64_t end = causal_ ? at + 1 + ahead_of(b, i) : all.end;
         if (two_sided_) end = std::min(end, at + window_);
@@ -199,7 +211,8 @@ class Attention {
     [[nodiscard]] Panel begin_panel(int64_t head, int64_t first, int64_t columns, int64_t i, Scratch &scratch) const {
         Panel out{head / heads_, head % heads_, first, std::min(columns, q_.length - first), {}, {}, {}, {}};
         const Keys all = keys_of(out.b);
-        const int64_t end = ahead_ ? all.end : keys_of_query(out.b, first + out.count - 1, all).end;
+        const int64_t last = std::max(first, std::min(first + out.count, queries_of(out.b)) - 1);
+        const int64_t end = ahead_ ? all.end : keys_of_query(out.b, last, all).end;
         out.keys = {keys_of_query(out.b, first, all).begin, end};
         out.q = scratch.queries.data() + i * head_dim_ * columns, out.o = scratch.out.data() + i * head_dim_ * columns;
         out.softmax = {scratch.greatest.data() + i * columns, scratch.total.data() + i * columns};
@@ -218,20 +231,23 @@ class Attention {
     // Panels of one sequence, and of heads that share keys.
     void attend(const std::vector<Panel> &panels, int64_t columns, Scratch &scratch) const {
         const int64_t b = panels.front().b, kv_head = panels.front().head / (heads_ / kv_heads_);
-        const int64_t first = std::ranges::min(panels, {}, [](const Panel &p) { return p.keys.begin; }).keys.begin;
+        const int64_t firsts = first_keys_of(b);
+        const int64_t first =
+            firsts != 0 ? 0 : std::ranges::min(panels, {}, [](const Panel &p) { return p.keys.begin; }).keys.begin;
         const int64_t last = std::ranges::max(panels, {}, [](const Panel &p) { return p.keys.end; }).keys.end;
         // Blocks begin at multiples, so that results do not depend on which panels are together.
         for (int64_t at = first / key_block * key_block; at < last; at += key_block) {
             const Keys block{std::max(at, first), std::min(at + key_block, last)};
             const Strided k = rows_of(keys_, b, kv_head, block, scratch.keys);
             const Strided v = rows_of(values_, b, kv_head, block, scratch.values);
-            for (const Panel &panel : panels) {
-                const Keys mine{std::max(block.begin, panel.keys.begin), std::min(block.end, panel.keys.end)};
-                if (mine.begin >= mine.end) continue;
-                const int64_t skipped = mine.begin - block.begin;
-                attend_block(panel, mine, {k.values + skipped * k.row_step, k.row_step, 1},
-                             {v.values + skipped * v.row_step, 1, v.row_step}, scratch.scores.data(), columns);
-            }
+            for (const Panel &panel : panels)
+                for (const Keys some : {Keys{0, firsts}, Keys{std::max(panel.keys.begin, firsts), panel.keys.end}}) {
+                    const Keys mine{std::max(block.begin, some.begin), std::min({block.end, some.end, panel.keys.end})};
+                    if (mine.begin >= mine.end) continue;
+                    const int64_t skipped = mine.begin - block.begin;
+                    attend_block(panel, mine, {k.values + skipped * k.row_step, k.row_step, 1},
+                                 {v.values + skipped * v.row_step, 1, v.row_step}, scratch.scores.data(), columns);
+                }
         }
         for (const Panel &panel : panels) {
             divide_by_totals(panel.o, head_dim_, columns, panel.softmax.total);
@@ -298,7 +314,7 @@ class Attention {
         const auto hide = [&](int64_t j) { scores[(j - keys.begin) * step] = -std::numeric_limits<float>::infinity(); };
         Keys own = keys_of_query(b, i, all);
         own = {std::clamp(own.begin, keys.begin, keys.end), std::clamp(own.end, keys.begin, keys.end)};
-        for (int64_t j = keys.begin; j < own.begin; ++j) hide(j);
+        for (int64_t j = std::max(keys.begin, first_keys_of(b)); j < own.begin; ++j) hide(j);
         for (int64_t j = own.end; j < keys.end; ++j) hide(j);
         if (!mask_) return;
         const int32_t *const kept = mask_.i32().data() + (key_mask_ ? b : b * q_.length + i) * k_.length;
@@ -314,7 +330,8 @@ class Attention {
     // A masked key has weight 0, and the product below multiplies its values by 0, which is wrong if they are not
     // finite.
     [[nodiscard]] bool masks_within(int64_t b) const {
-        const bool ragged = q_.length > 1 && (window_ != 0 || (causal_ && first_position(b) + 1 < keys_of(b).end));
+        const bool ragged = first_keys_ || query_lengths_ ||
+                            (q_.length > 1 && (window_ != 0 || (causal_ && first_position(b) + 1 < keys_of(b).end)));
         return mask_ || ragged;
     }
     void expect_finite_values(int64_t b) const {

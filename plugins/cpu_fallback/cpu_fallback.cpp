@@ -46,7 +46,8 @@ struct CpuFallback {
             "attention",
             "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, k: "
             "sequence B Tk kv_heads*D, v=k: sequence B Tk kv_heads*D, key_lengths?: i32 B, ahead?: i32 B Tq, "
-            "key_mask?: i32 B Tk, keep_mask?: i32 B Tq Tk, score_bias?: B heads Tq Tk, distance_bias?: heads 2*R+1, "
+            "first_keys?: i32 B, query_lengths?: i32 B, key_mask?: i32 B Tk, keep_mask?: i32 B Tq Tk, score_bias?: B "
+            "heads Tq Tk, distance_bias?: heads 2*R+1, "
             "position?: i32 B; slopes?: heads, sinks?: heads -> y: sequence B Tq heads*D; key_cache=position: B M "
             "kv_heads*D, value_cache=position v: B M kv_heads*D"),
         cpu_kernel<cpu_fallback::causal_conv1d>(

@@ -34,7 +34,7 @@ void main() {
     const uint my_line = first_line + gl_LocalInvocationID.x * LINES;
     if (b >= batch || my_line >= lines) return;
 
-    uint head[LINES], t[LINES], q_at[LINES], begin[LINES], end[LINES]; // lines after the last repeat it
+    uint head[LINES], t[LINES], q_at[LINES], skipped[LINES], end[LINES]; // lines after the last repeat it
     float greatest[LINES], total[LINES];
     STEP sum[LINES * SLICE];
     [[unroll]] for (uint l = 0u; l < LINES; ++l) {
@@ -42,7 +42,7 @@ void main() {
         head[l] = kv_head * sharing + line / queries;
         t[l] = line % queries;
         q_at[l] = (query_row(b, t[l]) * heads + head[l]) * steps;
-        begin[l] = keys_begin(b, t[l]);
+        skipped[l] = skipped_keys(b, t[l]);
         end[l] = keys_end(b, t[l]);
         greatest[l] = first_greatest(head[l]);
         total[l] = first_total();
@@ -52,10 +52,11 @@ void main() {
     // From the first query's begin to the last query's end, so it is the same for all invocations of the workgroup.
     const uint last_line = min(first_line + lines_of_group, lines) - 1u;
     const bool wraps = last_line / queries != first_line / queries;
-    const uint first_begin = keys_begin(b, wraps ? 0u : first_line % queries);
-    const uint last_end = all_keys_end(b, wraps ? queries - 1u : last_line % queries);
+    const uint first_t = wraps ? 0u : first_line % queries, firsts = first_keys(b), first_begin = keys_begin(b, first_t);
+    const uint last_end = all_keys_end(b, first_t, wraps ? queries - 1u : last_line % queries);
 
-    for (uint first = first_begin; first < last_end; first += 8u) {
+    for (uint first = next_key(0u, firsts, first_begin); first < last_end;
+         first = next_key(first + 8u, firsts, first_begin)) {
         uint at[8]; // of each key's channels in K and V; after the end, the last key's
         float score[LINES * 8u];
         [[unroll]] for (uint j = 0u; j < 8u; ++j)
@@ -76,7 +77,7 @@ void main() {
             float peak = greatest[l];
             [[unroll]] for (uint j = 0u; j < 8u; ++j) {
                 const uint i = l * 8u + j;
-                kept[i] = first + j >= begin[l] && first + j < end[l] && is_kept(b, t[l], first + j);
+                kept[i] = !is_skipped(first + j, firsts, skipped[l]) && first + j < end[l] && is_kept(b, t[l], first + j);
                 if (kept[i]) {
                     score[i] = score_of(score[i], b, head[l], t[l], first + j);
                     peak = max(peak, score[i]);

@@ -46,8 +46,8 @@ void main() {
     const uint width = min(steps, 128u), sets = 128u / width, set = lane / width, column = lane % width;
     const uint kv_head = head / (heads / kv_heads);
     const uint q_at = (query_row(b, t) * heads + head) * steps;
-    uint begin = keys_begin(b, t), end = keys_end(b, t);
-    if (PART_KEYS != 0u) begin = max(begin, part * PART_KEYS), end = min(end, part * PART_KEYS + PART_KEYS);
+    const uint firsts = first_keys(b), skipped = skipped_keys(b, t), begin = keys_begin(b, t);
+    const uint end = PART_KEYS == 0u ? keys_end(b, t) : min(keys_end(b, t), part * PART_KEYS + PART_KEYS);
 
     // Of this invocation's keys. What there is before any key counts once.
     float greatest = part == 0u ? first_greatest(head) : LEAST;
@@ -55,9 +55,10 @@ void main() {
     STEP sum[SLICES];
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] = STEP(0.0);
 
-    for (uint first = begin; first < end; first += 128u) {
+    for (uint first = next_key(part * PART_KEYS, firsts, begin); first < end;
+         first = next_key(first + 128u, firsts, begin)) {
         const uint key = first + lane;
-        const bool kept = key < end && is_kept(b, t, key);
+        const bool kept = !is_skipped(key, firsts, skipped) && key < end && is_kept(b, t, key);
         float score = HIDDEN_SCORE;
         if (kept) {
             const uint k_at = (key_row(b, key) * kv_heads + kv_head) * steps;

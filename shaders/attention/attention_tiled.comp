@@ -39,11 +39,12 @@ void main() {
     // This invocation's two lines. Lines after the last repeat it, and are not written.
     const uvec2 line = min(first_line + uvec2(high, high + 16u), uvec2(lines - 1u));
     const uvec2 head = kv_head * sharing + line / queries, t = line % queries;
-    const uvec2 begin = uvec2(keys_begin(b, t.x), keys_begin(b, t.y)), end = uvec2(keys_end(b, t.x), keys_end(b, t.y));
+    const uvec2 skipped = uvec2(skipped_keys(b, t.x), skipped_keys(b, t.y));
+    const uvec2 end = uvec2(keys_end(b, t.x), keys_end(b, t.y));
     const uint last_line = min(first_line + 32u, lines) - 1u;
     const bool wraps = last_line / queries != first_line / queries;
-    const uint first_begin = keys_begin(b, wraps ? 0u : first_line % queries);
-    const uint last_end = all_keys_end(b, wraps ? queries - 1u : last_line % queries);
+    const uint first_t = wraps ? 0u : first_line % queries, firsts = first_keys(b), first_begin = keys_begin(b, first_t);
+    const uint last_end = all_keys_end(b, first_t, wraps ? queries - 1u : last_line % queries);
 
     // What this invocation loads of each tile: channel lane % 32 of every fourth row.
     const uint channel = lane % 32u, first_row = lane / 32u;
@@ -52,7 +53,8 @@ void main() {
     vec4 sum0[SLICES], sum1[SLICES];
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum0[s] = sum1[s] = vec4(0.0);
 
-    for (uint first = first_begin; first < last_end; first += 32u) {
+    for (uint first = next_key(0u, firsts, first_begin); first < last_end;
+         first = next_key(first + 32u, firsts, first_begin)) {
         vec4 score0 = vec4(0.0), score1 = vec4(0.0); // of keys low, low + 8, low + 16, low + 24
         for (uint s = 0u; s < SLICES; ++s) {
             const uint c = s * 32u + channel;
@@ -78,8 +80,8 @@ void main() {
         bvec4 kept0, kept1;
         [[unroll]] for (uint j = 0u; j < 4u; ++j) {
             const uint key = first + low + 8u * j;
-            kept0[j] = key >= begin.x && key < end.x && is_kept(b, t.x, key);
-            kept1[j] = key >= begin.y && key < end.y && is_kept(b, t.y, key);
+            kept0[j] = !is_skipped(key, firsts, skipped.x) && key < end.x && is_kept(b, t.x, key);
+            kept1[j] = !is_skipped(key, firsts, skipped.y) && key < end.y && is_kept(b, t.y, key);
             if (kept0[j]) score0[j] = score_of(score0[j], b, head.x, t.x, key);
             if (kept1[j]) score1[j] = score_of(score1[j], b, head.y, t.y, key);
             share[own + low + 8u * j] = kept0[j] ? score0[j] : HIDDEN_SCORE;

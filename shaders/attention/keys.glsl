@@ -2,8 +2,9 @@
 //
 // Q, O (B Tq rows of heads D); K, V (B key_rows rows of kv_heads D). Rows of Q and O are ordered as in the layer's
 // sequence, (B, T) or (T, B). So are rows of K and V, unless they are a cache (B, M). Hence the strides, all in rows.
-// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), or ahead (B, Tq), score_bias (B, heads, Tq, Tk), by distance (heads, 2 R + 1) or slopes
-// (heads), position (B), sinks (heads): each may be left out.
+// key_lengths (B), mask (B, Tk) or (B, Tq, Tk), or instead ahead (B, Tq), first_keys (B) or query_lengths (B),
+// score_bias (B, heads, Tq, Tk), by distance (heads, 2 R + 1) or slopes (heads), position (B), sinks (heads): each may
+// be left out.
 
 #include "common/cached.glsl"
 #include "common/tanh.glsl"
@@ -39,7 +40,9 @@ OPTION(HAS_LENGTHS, 7)
 OPTION(TWO_SIDED, 8) // the window ends as far after a query as it begins before it
 OPTION(BY_SLOPE, 9)  // the bias, and not BY_DISTANCE
 OPTION(HAS_SINKS, 10)
-OPTION(HAS_AHEAD, 11) // and not HAS_MASK
+OPTION(HAS_AHEAD, 11) // of these and HAS_MASK one at most
+OPTION(HAS_FIRST_KEYS, 12)
+OPTION(HAS_QUERY_LENGTHS, 13)
 // Read for every score, so they are specialization constants, except in the kernel that takes longest to compile.
 #ifndef BUILT_ONCE
 #undef OPTION
@@ -74,6 +77,7 @@ uint position_of(uint b, uint t) { return (HAS_POSITION ? uint(position[b]) : 0u
 
 // The keys of sequence b that query t may attend to end before this one, if it sees so many after its own position,
 uint keys_end(uint b, uint t, uint ahead) {
+    if (HAS_QUERY_LENGTHS && t >= uint(mask[b])) return 0u;
     uint end = CACHED ? position_of(b, queries) : keys;
     if (HAS_LENGTHS) end = min(end, uint(key_lengths[b]));
     if (CAUSAL) end = min(end, position_of(b, t) + 1u + ahead);
@@ -81,13 +85,22 @@ uint keys_end(uint b, uint t, uint ahead) {
     return min(end, key_rows);
 }
 uint keys_end(uint b, uint t) { return keys_end(b, t, HAS_AHEAD ? uint(mask[b * queries + t]) : 0u); }
-// The same of all queries up to t, of which a later one may see less far.
-uint all_keys_end(uint b, uint t) { return keys_end(b, t, HAS_AHEAD ? queries : 0u); }
+// The same of all queries from `first_t` to t, of which a later one may see less far, or not count.
+uint all_keys_end(uint b, uint first_t, uint t) {
+    if (HAS_QUERY_LENGTHS) t = max(first_t, min(t, max(uint(mask[b]), 1u) - 1u));
+    return keys_end(b, t, HAS_AHEAD ? queries : 0u);
+}
 // and begin at this one, which may be past the end.
 uint keys_begin(uint b, uint t) {
     const uint next = position_of(b, t) + 1u;
     return window != 0u && next > window ? next - window : 0u;
 }
+// But so many first keys count wherever others begin. Hence a query skips some keys after them.
+uint first_keys(uint b) { return HAS_FIRST_KEYS ? uint(mask[b]) : 0u; }
+uint skipped_keys(uint b, uint t) { return max(keys_begin(b, t), first_keys(b)) - first_keys(b); }
+bool is_skipped(uint j, uint firsts, uint skipped) { return j - firsts < skipped; } // j - firsts wraps if j is a first key
+// The key to go on with, after all before `at`.
+uint next_key(uint at, uint firsts, uint begin) { return at < firsts ? at : max(at, begin); }
 bool is_kept(uint b, uint t, uint j) {
     return !HAS_MASK || mask[b * mask_batch_stride + t * mask_query_stride + j] != 0;
 }

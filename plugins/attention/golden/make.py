@@ -99,3 +99,10 @@ ahead = torch.tensor([[0, 2, 1, 0], [0, 0, 0, 0]])
 seen = KEY[:TQ] <= QUERY + ahead[:, :, None]
 case("ahead", {"causal": True, "window": 3}, own | {"ahead": ahead},
      attend(**own, keep=(seen & (KEY[:TQ] > QUERY - 3))[:, None]))
+
+# Of a window's sequences, one has three first keys that all see, the other none. And rows of queries that do not count.
+first = torch.tensor([3, 0])
+case("first_keys", {"window": 2, "two_sided": True}, every | {"first_keys": first},
+     attend(**every, keep=((KEY < QUERY + 2) & ((KEY > QUERY - 2) | (KEY < first[:, None, None])))[:, None]))
+case("query_lengths", {}, every | {"query_lengths": first},
+     attend(**every) * (torch.arange(TQ) < first[:, None])[:, :, None])
