@@ -42,6 +42,7 @@ struct CpuFallback {
                                              "activation=" LAMINA_ACTIVATIONS
                                              "|none|log1p_relu|clamp scale factor low high; x: ..., times?: ... "
                                              "-> y: ..."),
+        cpu_kernel<cpu_fallback::append>("append", "x: B T C, other: B N C -> y: B T+N C"),
         cpu_kernel<cpu_fallback::attention>(
             "attention",
             "heads kv_heads=heads scale causal window two_sided softcap batch_first; q: sequence B Tq heads*D, k: "
@@ -56,6 +57,7 @@ struct CpuFallback {
         cpu_kernel<cpu_fallback::conv1d>(
             "conv1d", "stride padding end_padding=padding activation=none|" LAMINA_ACTIVATIONS "; "
                       "x: B stride*S+K-stride-padding-end_padding Cin; weight: Cout Cin K, bias?: Cout -> y: B S Cout"),
+        cpu_kernel<cpu_fallback::cut>("cut", "count; x: B T+count C -> first: B T C, last: B count C"),
         cpu_kernel<cpu_fallback::disentangled_attention>(
             "disentangled_attention", "heads scale max_distance; q: B T heads*D, k: B T heads*D, v: B T heads*D, "
                                       "key_lengths?: i32 B; pos_key?: 2*S heads*D, pos_query?: 2*S heads*D -> "
@@ -87,6 +89,13 @@ struct CpuFallback {
                                                 "bias?: G*group_size -> y: B T G*group_size"),
         cpu_kernel<cpu_fallback::layer_norm>("layer_norm",
                                              "eps; x: ... C, residual?: ... C; weight?: C, bias?: C -> y: ... C"),
+        cpu_kernel<cpu_fallback::layout_bias>(
+            "layout_bias", "heads image_rows scale max_distance max_box_distance; boxes: i32 B T 4, lengths: i32 B; "
+                           "table?: heads buckets, x_table?: heads box_buckets, y_table?: heads box_buckets -> "
+                           "y: B heads T+image_rows T+image_rows"),
+        cpu_kernel<cpu_fallback::layout_embedding>(
+            "layout_embedding", "x: B T 4*P+2*S, boxes: i32 B T 4; x_table: M P, y_table: M P, height_table: M S, "
+                                "width_table: M S -> y: B T 4*P+2*S"),
         linear<3>,
         linear<2>,
         linear<1>,

@@ -6,9 +6,11 @@
 namespace lamina::plugin::cpu_fallback {
 
 void activation(const Call &call);
+void append(const Call &call);
 void attention(const Call &call);
 void causal_conv1d(const Call &call);
 void conv1d(const Call &call);
+void cut(const Call &call);
 void disentangled_attention(const Call &call);
 void embedding(const Call &call);
 void gated_delta_rule(const Call &call);
@@ -16,6 +18,8 @@ void gather(const Call &call);
 void grouped_conv1d(const Call &call);
 void instance_norm(const Call &call);
 void layer_norm(const Call &call);
+void layout_bias(const Call &call);
+void layout_embedding(const Call &call);
 void log_mel(const Call &call);
 void log_softmax(const Call &call);
 void positional_encoding(const Call &call);

@@ -1,10 +1,10 @@
 // T5's relative positions: a bias that attention adds to each score, by distance. README.md has the maths.
 #include <lamina/plugin.hpp>
+#include <lamina/plugin/distance_buckets.hpp>
 
 #include "relative_position_bias.kernels.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace {
 using namespace lamina::plugin;
@@ -42,11 +42,11 @@ struct RelativePositionBias {
     };
 
     static void check(const Call &call) {
-        const Buckets buckets(call);
+        const DistanceBuckets buckets = buckets_of(call);
         if (call.flag("bidirectional") && call.weight("table").dim(0) % 2 != 0)
             throw Invalid("table has " + std::to_string(call.weight("table").dim(0)) +
                           " buckets; expected an even number, half of them for each direction");
-        if (buckets.exact < 1 || buckets.max_distance <= buckets.exact)
+        if (!buckets.valid())
             throw Invalid("each direction has " + std::to_string(buckets.count) +
                           " buckets; expected at least 2, and fewer than 2 * max_distance = " +
                           std::to_string(2 * buckets.max_distance));
@@ -54,7 +54,7 @@ struct RelativePositionBias {
 
     static void reference(const Call &call) {
         const Tensor table = call.weight("table"), y = call.out("y");
-        const std::vector<uint32_t> buckets = Buckets(call).of_distances();
+        const std::vector<uint32_t> buckets = of_distances(call);
         for (const int64_t h : call.wanted(y))
             std::ranges::transform(buckets, y.row(h).begin(),
                                    [&](uint32_t bucket) { return table.row(bucket)[static_cast<size_t>(h)]; });
@@ -62,7 +62,7 @@ struct RelativePositionBias {
 
     static void plan(const Call &call, Plan &plan) {
         const Tensor table = call.weight("table");
-        const std::vector<uint32_t> buckets = Buckets(call).of_distances();
+        const std::vector<uint32_t> buckets = of_distances(call);
         const struct { uint32_t heads, distances; } push{u32(table.cols()), u32(static_cast<int64_t>(buckets.size()))};
         plan.dispatch(lamina_kernels::relative_position_bias, plan.spread(ceil_div(call.out("y").size(), 64)),
                       {plan.constant(std::span(buckets)), plan.weight("table"), plan.out("y")}, push,
@@ -70,32 +70,13 @@ struct RelativePositionBias {
     }
 
   private:
-    struct Buckets {
-        int64_t max_distance, count, exact; // count: buckets per direction; exact: buckets of a single distance
-        bool bidirectional;
-
-        explicit Buckets(const Call &call)
-            : max_distance(call.integer("max_distance")),
-              count(call.weight("table").dim(0) / (call.flag("bidirectional") ? 2 : 1)), exact(count / 2),
-              bidirectional(call.flag("bidirectional")) {}
-
-        [[nodiscard]] std::vector<uint32_t> of_distances() const {
-            std::vector<uint32_t> out;
-            for (int64_t d = -max_distance; d <= max_distance; ++d)
-                out.push_back(
-                    u32(bidirectional ? of(std::abs(d)) + (d > 0 ? count : 0) : of(std::max<int64_t>(-d, 0))));
-            return out;
-        }
-        // In float, in the order of the original code: rounding decides where a bucket begins.
-        [[nodiscard]] int64_t of(int64_t distance) const {
-            if (distance < exact) return distance;
-            const auto d = static_cast<float>(distance), e = static_cast<float>(exact);
-            const auto range =
-                static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
-            const float part = std::log(d / e) / range;
-            return std::min(exact + static_cast<int64_t>(part * static_cast<float>(count - exact)), count - 1);
-        }
-    };
+    static DistanceBuckets buckets_of(const Call &call) {
+        return {call.weight("table").dim(0) / (call.flag("bidirectional") ? 2 : 1), call.integer("max_distance")};
+    }
+    static std::vector<uint32_t> of_distances(const Call &call) {
+        const DistanceBuckets buckets = buckets_of(call);
+        return call.flag("bidirectional") ? buckets.of_both_directions() : buckets.of_one_direction();
+    }
 };
 
 } // namespace
