@@ -42,6 +42,7 @@ MODEL_TYPES = ["albert", "bart", "bert", "blip", "blip_text_model", "blip_vision
                "gemma3", "gemma3_text", "gemma4", "gemma4_text", "gemma4_vision", "glm", "glm4", "glm4_moe", "glm4_moe_lite",
                "gpt2", "gpt_neo", "gpt_neox", "gpt_oss", "gptj", "granite", "granitemoe", "granitemoehybrid", "gte",
                "hubert", "idefics3", "idefics3_vision", "internvl", "internvl_vision", "lfm2", "lfm2_moe", "llama", "llava",
+               "longformer",
                "m2m_100", "mamba", "mamba2", "marian", "mbart", "ministral3", "mistral", "mistral3", "mixtral", "modernbert",
                "moonshine", "mpnet", "mpt", "mt5", "nemotron_h", "nomic_bert", "olmo", "olmo2", "olmo3", "olmoe", "opt",
                "paligemma",
@@ -87,6 +88,7 @@ NO_EFFECT = {
     "tokens that mean something to tokenizers and generation": [
         "bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_decoder_ids", "pad_token_id", "sep_token_id",
         "unk_token_id", "-camembert.pad_token_id", "-clip_text_model.eos_token_id", "-esm.pad_token_id",
+        "-longformer.pad_token_id", "-longformer.sep_token_id",
         "-gemma4_text.pad_token_id",
         "-m2m_100.pad_token_id",
         "-roberta.pad_token_id", "-trocr.pad_token_id", "-xlm-roberta.pad_token_id"],
@@ -96,7 +98,7 @@ NO_EFFECT = {
     "how the same numbers are computed": [
         "_attn_implementation", "attn_implementation", "chunk_size", "chunk_size_feed_forward", "deterministic_flash_attn",
         "distributed_config", "dtype", "experts_implementation", "mamba_chunk_size", "num_logits_to_keep", "pretraining_tp",
-        "residual_in_fp32", "slow_but_exact", "fusion_config", "reorder_and_upcast_attn", "torch_dtype",
+        "onnx_export", "residual_in_fp32", "slow_but_exact", "fusion_config", "reorder_and_upcast_attn", "torch_dtype",
         "use_associative_scan", "use_falcon_mambapy", "use_mamba_kernels", "use_mambapy"],
     "where a file is from": [
         "_commit_hash", "_name_or_path", "architectures", "model_type", "name_or_path", "transformers_version"],
@@ -304,6 +306,8 @@ def watched(config_class):
         tiny["layer_types"] = ["conv", "full_attention"]
     config = config_class(**tiny)
     ids = torch.tensor([[4, 5, 6, 7, TINY["eos_token_id"]]])
+    if config_class.model_type == "longformer":  # a question ends at the first of three separators
+        ids = torch.tensor([[4, 2, 2, 5, 2]])
     PreTrainedConfig.__getattribute__ = watching
     try:
         for model_class in model_classes(config_class):

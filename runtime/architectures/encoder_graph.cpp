@@ -7,6 +7,12 @@ EncoderGraph::EncoderGraph(Draft &draft, std::string_view base)
       tied_(draft.config.flag("tie_word_embeddings")), lengths_(graph_->input("lengths", DType::i32, "B")),
       ids_(graph_->input("ids", DType::i32, "B T")) {}
 
+Task EncoderGraph::task(const Heads &heads) {
+    if (draft_->sentences) return Task::none;
+    if (!draft_->task) draft_->task = task_of_weights(heads);
+    return *draft_->task;
+}
+
 void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads) {
     graph_->output("hidden", x);
     if (const auto &sentences = draft_->sentences) {
@@ -15,11 +21,10 @@ void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
         if (!heads.pooler.empty()) leave_out(heads.pooler);
         return;
     }
-    if (!draft_->task) draft_->task = task_of_weights(heads);
-    const int64_t labels =
-        *draft_->task == Task::none || *draft_->task == Task::words ? 0 : label_count(draft_->config);
+    const Task task = this->task(heads);
+    const int64_t labels = task == Task::none || task == Task::words ? 0 : label_count(draft_->config);
     const GraphWriter::Tensor summary = pooled(x, heads);
-    switch (*draft_->task) {
+    switch (task) {
     case Task::none:
     case Task::images:
     case Task::speech:
@@ -37,7 +42,7 @@ void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
     case Task::tokens:
     case Task::answers: {
         const GraphWriter::Tensor features = heads.transform ? heads.transform(x) : x;
-        const std::string module = *draft_->task == Task::tokens ? "classifier" : heads.answers;
+        const std::string module = task == Task::tokens ? "classifier" : heads.answers;
         return graph_->output("logits", graph_->linear(module, features, {.outputs = labels}));
     }
     }

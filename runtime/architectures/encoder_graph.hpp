@@ -40,6 +40,8 @@ class EncoderGraph {
                     out = "classifier";     // else from out(activation(dense(first token)))
         std::string answers = "qa_outputs"; // the module for answers to questions
     };
+    // What the model is for: if its files do not say it, by the weights of the heads. Embedding texts is no task.
+    [[nodiscard]] Task task(const Heads &heads);
     // The outputs, of hidden states (B, T, C). Weights of heads that the model does not have are left out.
     void add_outputs(const GraphWriter::Tensor &x, const Heads &heads);
 

@@ -248,6 +248,8 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
                   {"position", options.position},
                   {"ahead", options.ahead},
                   {"key_lengths", options.key_lengths},
+                  {"first_keys", options.first_keys},
+                  {"query_lengths", options.query_lengths},
                   {"score_bias", options.score_bias},
                   {"distance_bias", options.distance_bias}},
                  params, weights);

@@ -162,13 +162,15 @@ TokenizerParts byte_level_bpe(const fs::path &folder, const TokenizerSettings &o
 
 // The kind of byte-level BPE: that of the class ("RobertaTokenizerFast"), or else that of the model.
 std::string bpe_kind(const TokenizerSettings &options, const std::string &model_type) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 5> classes{{{"DebertaTokenizer", "deberta"},
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> classes{{{"DebertaTokenizer", "deberta"},
                                                                                     {"GPT2Tokenizer", "gpt2"},
+                                                                                    {"LongformerTokenizer", "roberta"},
                                                                                     {"RobertaTokenizer", "roberta"},
                                                                                     {"Qwen2Tokenizer", "qwen2"},
                                                                                     {"WhisperTokenizer", "gpt2"}}};
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> types{{{"deberta", "deberta"},
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 7> types{{{"deberta", "deberta"},
                                                                                   {"gpt2", "gpt2"},
+                                                                                  {"longformer", "roberta"},
                                                                                   {"opt", "gpt2"},
                                                                                   {"qwen2", "qwen2"},
                                                                                   {"qwen3", "qwen2"},

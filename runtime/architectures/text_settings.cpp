@@ -26,7 +26,8 @@ int64_t context_of(const Config &config) {
     for (const char *key : {"max_position_embeddings", "n_positions", "max_seq_len"})
         if (config.has(key)) out = config.positive(key);
     const std::string type = config.text("model_type", "");
-    if (type.ends_with("roberta") || type == "camembert") out -= config.integer("pad_token_id", 1) + 1;
+    if (type.ends_with("roberta") || type == "camembert" || type == "longformer")
+        out -= config.integer("pad_token_id", 1) + 1;
     if (type == "mpnet") out -= 2;
     if (out < 1) config.fail("max_position_embeddings", "no position is left after those of padding");
     return out;

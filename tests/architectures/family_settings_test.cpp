@@ -53,6 +53,18 @@ TEST_CASE("Falcon-H1: factors beside biases, and sizes") {
     CHECK_THAT(refusal("falcon_h1", "layer_types", {"hybrid", "hybrid"}), contains("leave it out"));
 }
 
+TEST_CASE("Longformer: windows are even, one for each layer, and texts can be padded to all of them") {
+    CHECK_THAT(refusal("longformer", "attention_window", 7), contains("/attention_window") && contains("even"));
+    CHECK_THAT(refusal("longformer", "attention_window", 2), contains("/attention_window"));
+    CHECK_THAT(refusal("longformer", "attention_window", {8}), contains("expected 2 entries") && contains("found 1"));
+    CHECK_THAT(refusal("longformer", "attention_window", {6, 8}), contains("divide the largest, 8") && contains("6"));
+    CHECK(refusal("longformer", "attention_window", 8).empty());
+    CHECK(refusal("longformer", "sep_token_id", nullptr).empty()); // it has no questions
+    CHECK_THAT(refusal("longformer_answers", "sep_token_id", nullptr),
+               contains("/sep_token_id") && contains("question"));
+    CHECK_THAT(refusal("longformer", "num_attention_heads", 5), contains("/num_attention_heads") && contains("36"));
+}
+
 TEST_CASE("Mamba: sizes, and what transformers makes of its weights") {
     CHECK_THAT(refusal("mamba", "rescale_prenorm_residual", true), contains("/rescale_prenorm_residual"));
     CHECK_THAT(refusal("mamba", "intermediate_size", nullptr), contains("/intermediate_size") && contains("null"));

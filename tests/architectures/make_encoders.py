@@ -10,10 +10,12 @@ from safetensors.torch import load_file, save_file
 from tiny import here, ids, is_wanted, llama_like, rope, save, save_golden, vocabulary
 
 
-def encoder(name, model, outputs, types=0, length=11, mask_id=None, dtype=torch.float16):
+def encoder(name, model, outputs, types=0, length=11, mask_id=None, dtype=torch.float16, separators=()):
     tokens, lengths = ids(3, length), torch.tensor([length, 4, 7])
     if mask_id is not None:
         tokens[0, 2] = tokens[0, 5] = tokens[2, 3] = mask_id
+    for row, places in enumerate(separators):
+        tokens[row, places] = model.config.sep_token_id
     mask = torch.arange(length)[None] < lengths[:, None]
     tokens = tokens * mask + model.config.pad_token_id * ~mask
     kinds = torch.randint(0, max(types, 1), tokens.shape)
@@ -103,6 +105,7 @@ def encoders():
     encoder("distilbert_answers", T.DistilBertForQuestionAnswering(distil()), answers)
     more_encoders(sizes, hidden, logits, answers)
     disentangled_encoders(sizes, logits, answers)
+    windowed_encoders(sizes, hidden, logits, answers)
     sentences()
     in_bert_gguf()
     reading_decoders()
@@ -135,6 +138,29 @@ def disentangled_encoders(sizes, logits, answers):
         legacy=False, share_att_key=False, conv_kernel_size=5, max_relative_positions=-1, hidden_act="relu")), logits)
     encoder("deberta_tokens", T.DebertaV2ForTokenClassification(deberta(num_labels=4, relative_attention=False)), logits)
     encoder("deberta_answers", T.DebertaV2ForQuestionAnswering(deberta(pos_att_type=None)), answers)
+
+
+def windowed_encoders(sizes, hidden, logits, answers):
+    """Longformer: windows that are shorter and longer than texts, and questions that are longer than a window."""
+    T = transformers
+    longformer = lambda *windows, **more: T.LongformerConfig(**sizes | dict(
+        attention_window=list(windows), type_vocab_size=2, pad_token_id=1, sep_token_id=2) | more)
+    encoder("longformer", T.LongformerModel(longformer(4, 8)), hidden, types=2, length=23)
+    encoder("longformer_masked", T.LongformerForMaskedLM(longformer(
+        6, 6, hidden_act="relu", layer_norm_eps=1e-5)), logits, types=2, length=26)
+    if is_wanted("longformer_masked"):
+        file = here / "longformer_masked" / "config.json"  # transformers writes one for each layer
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"attention_window": 6}, indent=2) + "\n")
+    encoder("longformer_texts", T.LongformerForSequenceClassification(longformer(
+        4, 12, num_labels=3, pad_token_id=3)), logits, types=2, length=23)
+    encoder("longformer_short_texts", T.LongformerForSequenceClassification(longformer(64, 32, num_labels=1)), logits,
+            types=2)
+    other_heads("longformer_tokens", T.LongformerForTokenClassification(longformer(10, 10, num_labels=4)), logits,
+                T.LongformerForMaskedLM, types=2)
+    encoder("longformer_answers", T.LongformerForQuestionAnswering(longformer(8, 4, sep_token_id=5, type_vocab_size=1)),
+            answers, types=1, length=27, separators=[[13, 14, 26], [1, 2, 3], [3, 4, 6]])
+    encoder("longformer_short_answers", T.LongformerForQuestionAnswering(longformer(64, 64)), answers, types=2,
+            separators=[[5, 6, 10], [1, 2, 3], [2, 3, 6]])
 
 
 def more_encoders(sizes, hidden, logits, answers):

@@ -240,6 +240,8 @@ def plain_models():
     yield plain(T.RobertaModel, T.RobertaConfig, **roberta)
     yield plain(T.XLMRobertaForMaskedLM, T.XLMRobertaConfig, **roberta, tie_word_embeddings=True)
     yield plain(T.CamembertForMaskedLM, T.CamembertConfig, **roberta, tie_word_embeddings=True)
+    yield plain(T.LongformerForMaskedLM, T.LongformerConfig, **roberta | dict(type_vocab_size=2), attention_window=[8, 4],
+                sep_token_id=2, tie_word_embeddings=True)
     yield plain(T.ElectraForMaskedLM, T.ElectraConfig, **ENCODER, hidden_act="gelu", layer_norm_eps=1e-5, type_vocab_size=2,
                 embedding_size=16, tie_word_embeddings=True)
     yield plain(T.MPNetModel, T.MPNetConfig, **ENCODER, hidden_act="gelu", layer_norm_eps=1e-5, pad_token_id=1,

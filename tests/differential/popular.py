@@ -77,6 +77,15 @@ def encoders():
         problem_type="single_label_classification", torch_dtype="float32", transformers_version="4.27.4") | labels(
         ["ja", "nl", "ar", "pl"]), dict(extra={"roberta." + POSITION_IDS: [1, POSITIONS]})
 
+    longformer = base | dict(model_type="longformer", attention_mode="longformer", attention_window=[4, 8],
+                             gradient_checkpointing=False, ignore_attention_mask=False, sep_token_id=2)
+    yield "longformer-base-4096", longformer | dict(architectures=["LongformerForMaskedLM"]), dict(
+        extra={"longformer." + POSITION_IDS: [1, POSITIONS]})
+    yield "longformer-scico", longformer | dict(
+        architectures=["LongformerForSequenceClassification"], torch_dtype="float32",
+        transformers_version="4.10.0") | labels(["not related", "coref", "parent", "child"]), dict(
+        extra={"longformer." + POSITION_IDS: [1, POSITIONS]})
+
     distil = dict(activation="gelu", attention_dropout=0.1, dim=24, dropout=0.1, hidden_dim=20, initializer_range=0.02,
                   max_position_embeddings=POSITIONS, model_type="distilbert", n_heads=4, n_layers=2, pad_token_id=0,
                   qa_dropout=0.1, seq_classif_dropout=0.2, sinusoidal_pos_embds=False, tie_weights_=True,

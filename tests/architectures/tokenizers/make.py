@@ -152,6 +152,7 @@ def folders():
     yield write("roberta_prefixed", **framed, special_tokens_map_json={"mask_token": {
         "content": "<mask>", "lstrip": True, "rstrip": False, "normalized": False, "single_word": False}},
         tokenizer_config_json={"tokenizer_class": "RobertaTokenizerFast", "add_prefix_space": True}), T.RobertaTokenizer
+    yield write("longformer", **framed, config_json={"model_type": "longformer"}), T.AutoTokenizer
     bracketed = byte_pieces(["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"])
     yield write("deberta", **bracketed, config_json={"model_type": "deberta"}, tokenizer_config_json={
         "do_lower_case": False, "vocab_type": "gpt2"}), T.AutoTokenizer
