@@ -117,6 +117,34 @@ def _record_encoder(model, place, texts):
     return [("encode", inputs, _clean(outputs, mask))], _clean(modules, mask), texts
 
 
+def _record_pages(model, place, texts):
+    """Of words at random places, with a random image if the model takes one."""
+    import torch
+
+    if texts:
+        sys.exit("this model reads pages, and a text does not say where its words stand: leave it out, for random words")
+    config = model.config
+    ids, lengths, _ = _tokens(place, [], config.vocab_size, config.pad_token_id, several=True)
+    length = ids.shape[1]
+    mask = (torch.arange(length)[None] < lengths[:, None]).to(torch.int64)
+    ids = torch.where((ids == config.pad_token_id) & (mask == 1), config.pad_token_id + 1, ids)
+    drawn = torch.Generator().manual_seed(2)
+    boxes = torch.randint(0, min(config.max_2d_position_embeddings, 1001), (*ids.shape, 4), generator=drawn)
+    inputs, more = {"ids": ids, "lengths": lengths, "token_types": torch.zeros_like(ids), "boxes": boxes}, {}
+    if config.visual_embed:
+        patch, side = config.patch_size, config.input_size // config.patch_size
+        pixels = torch.randn(len(ids), 3, config.input_size, config.input_size, generator=drawn)
+        in_squares = pixels[:, :, : side * patch, : side * patch].reshape(len(ids), 3, side, patch, side, patch)
+        inputs["patches"] = in_squares.permute(0, 2, 4, 1, 3, 5).reshape(len(ids), side * side, -1)
+        more["pixel_values"] = pixels.to(model.dtype)
+    results, modules = _recorded(model, lambda: model(input_ids=ids, bbox=boxes, attention_mask=mask, **more))
+    outputs = _outputs(results, {"hidden": "last_hidden_state", "logits": "logits"})
+    if "hidden" in outputs and config.visual_embed:
+        outputs["image_hidden"] = outputs["hidden"][:, length:]
+        outputs["hidden"] = outputs["hidden"][:, :length]
+    return [("encode", inputs, _clean(outputs, mask))], _clean(modules, mask), []
+
+
 def _record_encoder_decoder(model, place, texts):
     import torch
 
@@ -178,6 +206,8 @@ def _record_characters(model, place, texts):
 def _kind_of(model):
     if hasattr(model.config, "conv_kernel") and hasattr(model.config, "num_conv_pos_embeddings"):
         return _record_characters
+    if model.config.model_type == "layoutlmv3":
+        return _record_pages
     if model.config.model_type == "whisper":
         return _record_speech
     if model.config.is_encoder_decoder:

@@ -42,7 +42,7 @@ void EncoderGraph::add_outputs(const GraphWriter::Tensor &x, const Heads &heads)
     case Task::tokens:
     case Task::answers: {
         const GraphWriter::Tensor features = heads.transform ? heads.transform(x) : x;
-        const std::string module = task == Task::tokens ? "classifier" : heads.answers;
+        const std::string module = task == Task::tokens ? heads.tokens : heads.answers;
         return graph_->output("logits", graph_->linear(module, features, {.outputs = labels}));
     }
     }

@@ -39,6 +39,7 @@ class EncoderGraph {
         std::string dense = {}, activation = "tanh",
                     out = "classifier";     // else from out(activation(dense(first token)))
         std::string answers = "qa_outputs"; // the module for answers to questions
+        std::string tokens = "classifier";  // the one for classes of tokens
     };
     // What the model is for: if its files do not say it, by the weights of the heads. Embedding texts is no task.
     [[nodiscard]] Task task(const Heads &heads);

@@ -70,28 +70,27 @@ model::Weight in_squares(const model::Weight &table, int64_t tokens, const Sides
 
 } // namespace
 
-ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size, const char *graph)
+ImageGraph::ImageGraph(Draft &draft, const Config &config, bool any_size, const char *graph, const char *size)
     : draft_(&draft), graph_(&draft.graph(graph)) {
-    const Sides trained = sides_of(config, "image_size"), patch = sides_of(config, "patch_size");
+    const Sides trained = sides_of(config, size), patch = sides_of(config, "patch_size");
     if (patch.height != patch.width) config.fail("patch_size", "patches that are not square are not supported");
     config.expect("num_channels", 3.0);
     auto preparation = read_preparation(draft, draft.config.text("model_type", ""));
     if (preparation && preparation->size.height == 0)
-        config.fail("image_size", "the model's preprocessor gives images any size, and the model takes one");
+        config.fail(size, "the model's preprocessor gives images any size, and the model takes one");
     const Sides image = any_size && preparation ? preparation->size : trained;
     if (preparation && (preparation->size.height != image.height || preparation->size.width != image.width))
-        config.fail("image_size", "expected " + std::to_string(preparation->size.height) + " x " +
-                                      std::to_string(preparation->size.width) +
-                                      " pixels, the size that the model's preprocessor gives images");
+        config.fail(size, "expected " + std::to_string(preparation->size.height) + " x " +
+                              std::to_string(preparation->size.width) +
+                              " pixels, the size that the model's preprocessor gives images");
     if (any_size && trained.height != trained.width)
-        config.fail("image_size", "positions of images that are not square are not supported");
+        config.fail(size, "positions of images that are not square are not supported");
     patch_ = patch.height, rows_ = image.height / patch_, columns_ = image.width / patch_;
     trained_rows_ = trained.height / patch_, trained_columns_ = trained.width / patch_;
     for (const Sides &sides : {trained, image})
         if (sides.height < patch_ || sides.width < patch_)
-            config.fail("image_size", "images of " + std::to_string(sides.height) + " x " +
-                                          std::to_string(sides.width) + " pixels have no whole patch of " +
-                                          std::to_string(patch_));
+            config.fail(size, "images of " + std::to_string(sides.height) + " x " + std::to_string(sides.width) +
+                                  " pixels have no whole patch of " + std::to_string(patch_));
     constexpr int64_t most_patches = 65536; // so that a bad file cannot exhaust memory
     if (patches() > most_patches)
         config.fail("patch_size", "images of " + std::to_string(patches()) + " patches; expected at most " +

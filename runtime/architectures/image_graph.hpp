@@ -7,9 +7,10 @@ namespace lamina::architectures {
 
 class ImageGraph {
   public:
-    // Reads "image_size", "patch_size" and "num_channels" of `config`. any_size: images have the size that the files
-    // prepare them to, and not that of `config`, which the positions were trained with.
-    ImageGraph(Draft &draft, const Config &config, bool any_size = false, const char *graph = "encode_image");
+    // Reads `size`, "patch_size" and "num_channels" of `config`. any_size: images have the size that the files prepare
+    // them to, and not that of `config`, which the positions were trained with.
+    ImageGraph(Draft &draft, const Config &config, bool any_size = false, const char *graph = "encode_image",
+               const char *size = "image_size");
 
     [[nodiscard]] GraphWriter &graph() const { return *graph_; }
     [[nodiscard]] int64_t patches() const { return rows_ * columns_; } // of an image

@@ -30,7 +30,7 @@ struct Processor {
     std::array<double, 3> mean, deviation;
     bool rounded = true; // pixels are, after they were resized
 };
-constexpr std::array<Processor, 14> processors{{
+constexpr std::array<Processor, 15> processors{{
     {"Bit", 224, 224, false, false, 3, clip_mean, clip_deviation},
     {"Blip", 384, 0, true, true, 3, clip_mean, clip_deviation},
     {"CLIP", 224, 224, false, false, 3, clip_mean, clip_deviation},
@@ -40,6 +40,7 @@ constexpr std::array<Processor, 14> processors{{
     {"Gemma4", 0, 0, false, false, 3, {0, 0, 0}, {1, 1, 1}},
     {"GotOcr2", 384, 0, true, true, 3, clip_mean, clip_deviation},
     {"Idefics3", 1456, 364, false, false, 1, halves, halves},
+    {"LayoutLMv3", 224, 0, true, true, 2, halves, halves},
     {"Pixtral", 1024, 0, false, false, 3, clip_mean, clip_deviation},
     {"Qwen2VL", 0, 0, false, false, 3, clip_mean, clip_deviation},
     {"Siglip", 224, 0, true, false, 3, halves, halves},
@@ -66,6 +67,7 @@ const Processor &processor_of(const Config &config, std::string_view model_type)
                : model_type == "pixtral"    ? "Pixtral"
                : model_type == "qwen2_vl"   ? "Qwen2VL"
                : model_type == "gemma4"     ? "Gemma4"
+               : model_type == "layoutlmv3" ? "LayoutLMv3"
                                             : "CLIP";
     std::string known;
     for (const Processor &each : processors) {
@@ -285,6 +287,7 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
     if (processor.name == "Gemma3") // of pieces of an image, which its processor does not make, whatever the file says
         config.ignore({"do_pan_and_scan", "pan_and_scan_max_num_crops", "pan_and_scan_min_crop_size",
                        "pan_and_scan_min_ratio_to_activate"});
+    if (processor.name == "LayoutLMv3") config.ignore({"apply_ocr", "ocr_lang", "tesseract_config"}); // of words
     // Images are always of three colours; the others are about calls of the processor, and classes that are made of it.
     config.ignore({"crop_pct", "data_format", "default_to_square", "device", "disable_grouping", "do_convert_rgb",
                    "image_seq_length", "input_data_format", "pad_size", "processor_class", "return_tensors"});

@@ -26,7 +26,7 @@ int64_t context_of(const Config &config) {
     for (const char *key : {"max_position_embeddings", "n_positions", "max_seq_len"})
         if (config.has(key)) out = config.positive(key);
     const std::string type = config.text("model_type", "");
-    if (type.ends_with("roberta") || type == "camembert" || type == "longformer")
+    if (type.ends_with("roberta") || type == "camembert" || type == "longformer" || type == "layoutlmv3")
         out -= config.integer("pad_token_id", 1) + 1;
     if (type == "mpnet") out -= 2;
     if (out < 1) config.fail("max_position_embeddings", "no position is left after those of padding");
@@ -294,6 +294,7 @@ Json reading_block(const Draft &draft) {
     const auto encode = draft.graphs.find("encode");
     if (!draft.texts || !draft.texts->tokenizer || encode == draft.graphs.end() || draft.graphs.contains("decode"))
         return nullptr;
+    if (encode->second.takes("boxes")) return nullptr; // words on pages, which no text tells
     Json out{{"graph", "encode"},
              {"ids", "ids"},
              {"lengths", "lengths"},

@@ -1,5 +1,7 @@
 #include "model/place.hpp"
 
+#include <algorithm>
+
 namespace lamina::model {
 namespace {
 
@@ -7,6 +9,13 @@ namespace {
 bool has_own_format(const Model &model) {
     std::error_code error;
     return !std::filesystem::exists(model.folder, error) || std::filesystem::exists(model.folder / "model.json", error);
+}
+
+// Whether the model reads the words of pages, which come with boxes that say where they stand.
+bool reads_pages(const Model &model) {
+    const auto encode = model.graphs.find("encode");
+    return encode != model.graphs.end() &&
+           std::ranges::find(encode->second.inputs, "boxes", &GraphInput::name) != encode->second.inputs.end();
 }
 
 } // namespace
@@ -30,6 +39,10 @@ std::string what_it_does(const Model &model) {
                                                        : "classes");
     if (model.speech || (model.generation && model.generation->audio)) return "transcribes audio";
     if (model.generation) return model.generation->encode.empty() ? "continues texts" : "turns texts into other texts";
+    if (reads_pages(model))
+        return "reads pages, and a text alone tells neither where its words stand nor what its page looks like: give "
+               "it "
+               "tensors, with --input NAME=FILE.npy (docs/models.md, Pages)";
     return std::string("takes no texts, because ") +
            (has_own_format(model)
                 ? "there is no \"generation\" and no \"reading\" block in its model.json"

@@ -73,7 +73,7 @@ void computes_the_same(const std::string &device) {
             for (const auto &[name, expected] : results) {
                 INFO(name);
                 REQUIRE(outputs.contains(name));
-                if (graph == "encode") clear_padding(outputs.at(name), inputs);
+                if (graph == "encode" && name != "image_hidden") clear_padding(outputs.at(name), inputs);
                 CHECK(difference(outputs.at(name), expected) < 1e-4);
             }
         }

@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "changed_gguf.hpp"
 #include "refusal.hpp"
+#include "with_tokenizer.hpp"
 
 #include "model/gguf.hpp"
 
@@ -53,6 +54,23 @@ TEST_CASE("Falcon-H1: factors beside biases, and sizes") {
     CHECK_THAT(refusal("falcon_h1", "layer_types", {"hybrid", "hybrid"}), contains("leave it out"));
 }
 
+TEST_CASE("LayoutLMv3: sizes of what says where words stand, and texts alone") {
+    CHECK_THAT(refusal("layoutlmv3", "text_embed", false), contains("/text_embed") && contains("true"));
+    CHECK_THAT(refusal("layoutlmv3", "num_attention_heads", 5), contains("/num_attention_heads"));
+    CHECK_THAT(refusal("layoutlmv3", "coordinate_size", 6), contains("/coordinate_size") && contains("36"));
+    CHECK_THAT(refusal("layoutlmv3", "max_2d_position_embeddings", 1025), contains("at most 1024"));
+    CHECK_THAT(refusal("layoutlmv3", "max_rel_pos", 3), contains("max_distance"));
+    CHECK_THAT(refusal("layoutlmv3", "rel_2d_pos_bins", 62), contains("rel_pos_x_bias"));
+    CHECK_THAT(refusal("layoutlmv3", "patch_size", {4, 4}), contains("/patch_size"));
+    CHECK(refusal("layoutlmv3_words", "input_size", 13).empty()); // it sees no image
+    CHECK_THAT(refusal("layoutlmv3_many_labels", [](nlohmann::json &c) { c.erase("architectures"); }),
+               contains("architectures: is missing") && contains("same weights"));
+    const WithTokenizer page("layoutlmv3_tokens");
+    CHECK_FALSE(inspect(runtime().load(page.path())).reading);
+    Session session = page.session();
+    CHECK_THROWS_WITH(session.generate({"w3"}), contains("does not generate text: it reads pages, and a text alone"));
+}
+
 TEST_CASE("Longformer: windows are even, one for each layer, and texts can be padded to all of them") {
     CHECK_THAT(refusal("longformer", "attention_window", 7), contains("/attention_window") && contains("even"));
     CHECK_THAT(refusal("longformer", "attention_window", 2), contains("/attention_window"));
@@ -60,8 +78,7 @@ TEST_CASE("Longformer: windows are even, one for each layer, and texts can be pa
     CHECK_THAT(refusal("longformer", "attention_window", {6, 8}), contains("divide the largest, 8") && contains("6"));
     CHECK(refusal("longformer", "attention_window", 8).empty());
     CHECK(refusal("longformer", "sep_token_id", nullptr).empty()); // it has no questions
-    CHECK_THAT(refusal("longformer_answers", "sep_token_id", nullptr),
-               contains("/sep_token_id") && contains("question"));
+    CHECK_THAT(refusal("longformer_answers", "sep_token_id", nullptr), contains("/sep_token_id") && contains("question"));
     CHECK_THAT(refusal("longformer", "num_attention_heads", 5), contains("/num_attention_heads") && contains("36"));
 }
 

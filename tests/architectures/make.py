@@ -22,6 +22,7 @@ from make_gemma4 import gemma4_decoders
 from make_hybrids import falcon_h1_decoders, gpt_oss, lfm2, recurrent_decoders, scanning_decoders
 from make_jina import jina_encoders
 from make_latent import latent_decoders
+from make_layout import layouts
 from make_proteins import proteins
 from make_translators import encoder_decoders
 from tiny import here, is_wanted
@@ -100,6 +101,7 @@ if __name__ == "__main__":
     encoders()
     proteins()
     jina_encoders()
+    layouts()
     encoder_decoders()
     for name, source in {"gguf_llama": "llama", "gguf_llama3": "llama_llama3", "gguf_qwen2": "qwen2_full",
                          "gguf_qwen3": "qwen3_plain"}.items():

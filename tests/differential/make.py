@@ -103,13 +103,14 @@ def main():
     import gemma4
     import gguf_models
     import latent
+    import layout
     import models
     import popular
     import speech
     checking, wanted = "--check" in sys.argv, [name for name in sys.argv[1:] if not name.startswith("-")]
     folder.mkdir(exist_ok=True)
     bases = [*models.plain_models(), *popular.popular_models(), *map(gguf_models.Gguf, gguf_models.ARCHITECTURES)]
-    for family in (latent, gemma4, esm, deberta, dinov3, speech):
+    for family in (latent, layout, gemma4, esm, deberta, dinov3, speech):
         bases += [*family.plain_models(), *family.popular_models()]
     if twice := [name for name, count in collections.Counter(b.name for b in bases).items() if count > 1]:
         sys.exit(f"two models have the name {twice[0]}, and so the same digest")

@@ -128,6 +128,8 @@ def run(model, family):
             count = (count - 1) * stride + kernel
         samples = torch.tensor(models.uniform("samples", BATCH * count)).reshape(BATCH, -1).to(torch.float32)
         return {"logits": model(samples, return_dict=True).logits.reshape(-1)}
+    if family == "layoutlmv3":
+        return run_on_pages(model, ids, mask, valid)
     if family in ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5"):
         r = model(input_ids=ids, attention_mask=mask.long(), decoder_input_ids=models.ids("target", BATCH, TARGET),
                   return_dict=True)
@@ -215,6 +217,24 @@ def run_on_images(model, family, ids):
     mask = torch.arange(LENGTH)[None] < torch.tensor(LENGTHS)[:, None]
     r = model(input_ids=ids, attention_mask=mask.long(), pixel_values=pixels, return_dict=True)
     return {"embedding": torch.cat([r.text_embeds.reshape(-1), r.image_embeds.reshape(-1)])}
+
+
+def run_on_pages(model, ids, mask, valid):
+    """Words, where they stand, and an image if the model takes one."""
+    config, more = model.config, {}
+    if config.visual_embed:
+        pixels = models.patches(BATCH, (config.input_size // config.patch_size) ** 2, config.patch_size)
+        rest = config.input_size - pixels.shape[-1]  # right of the last patch, and below
+        more["pixel_values"] = torch.nn.functional.pad(pixels, (0, rest, 0, rest))
+    if config.type_vocab_size == 2:
+        more["token_type_ids"] = (torch.arange(LENGTH) >= 6).long()[None].expand(BATCH, -1)
+    places = (models.uniform("boxes", BATCH * LENGTH * 4) + 1) / 2 * 30
+    r = model(input_ids=ids * mask + 1 * ~mask, attention_mask=mask.long(), return_dict=True,
+              bbox=torch.tensor(places).long().reshape(BATCH, LENGTH, 4), **more)
+    if "logits" in r:
+        return {"logits": valid(r.logits) if r.logits.dim() == 3 else r.logits.reshape(-1)}
+    of_image = {"image_hidden": r.last_hidden_state[:, LENGTH:].reshape(-1)} if more.get("pixel_values") is not None else {}
+    return {"hidden": valid(r.last_hidden_state)} | of_image
 
 
 def digest(values):

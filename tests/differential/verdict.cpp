@@ -101,6 +101,12 @@ Tensor input_of(const std::string &graph, const std::string &name, bool has_enco
         const std::vector<double> sound = uniform("samples", batch * samples);
         return Tensor::of({batch, samples}, std::vector<float>(sound.begin(), sound.end()));
     }
+    if (name == "boxes") {
+        std::vector<int32_t> places;
+        for (const double value : uniform("boxes", static_cast<size_t>(batch * length * 4)))
+            places.push_back(static_cast<int32_t>((value + 1) / 2 * 30));
+        return Tensor::of({batch, length, 4}, places);
+    }
     if (name == "token_types") { // the first half of a text is of the first kind
         std::vector<int32_t> types;
         for (int64_t i = 0; i < batch * length; ++i) types.push_back(kinds == 2 && i % length >= 6 ? 1 : 0);
@@ -136,7 +142,7 @@ TensorMap frames_of(const ModelContents &model, const ModelGraph &graph) {
 // The values, without those after the end of a text.
 std::vector<float> values(const Tensor &tensor, bool has_lengths) {
     const auto all = tensor.f32();
-    if (!has_lengths || tensor.shape().size() != 3) return {all.begin(), all.end()};
+    if (!has_lengths || tensor.shape().size() != 3 || tensor.shape()[1] != length) return {all.begin(), all.end()};
     const auto row = static_cast<size_t>(tensor.shape()[2]), time = static_cast<size_t>(tensor.shape()[1]);
     std::vector<float> out;
     for (size_t b = 0; b < lengths.size(); ++b) {
