@@ -36,7 +36,10 @@ def main():
     for name, tokenizer, model_class, config in [
             ("bert", bert, T.BertForQuestionAnswering, T.BertConfig(vocab_size=len(bert), max_position_embeddings=64, **sizes)),
             ("roberta", roberta, T.RobertaForQuestionAnswering,
-             T.RobertaConfig(vocab_size=len(roberta), max_position_embeddings=66, type_vocab_size=1, **sizes))]:
+             T.RobertaConfig(vocab_size=len(roberta), max_position_embeddings=66, type_vocab_size=1, **sizes)),
+            ("longformer", roberta, T.LongformerForQuestionAnswering,
+             T.LongformerConfig(vocab_size=len(roberta), max_position_embeddings=66, type_vocab_size=1, attention_window=[8],
+                                **sizes))]:
         torch.manual_seed(5)
         model = randomized(model_class(config)).eval()
         shutil.rmtree(here / name, ignore_errors=True)
