@@ -34,12 +34,15 @@ struct Computer {
 //
 // A mutation that changes nothing beyond rounding (1e-6 of a row's largest value; for a kernel's results, twice the
 // tolerance) is `unchanged`: for example the sign of a row of zeros, or the bias of attention's keys, which softmax
-// cancels.
+// cancels. So is a row in another's place if the right rows agree with each other within the tolerance.
 [[nodiscard]] std::vector<MutationResult> try_mutations(const std::shared_ptr<const abi::Registry> &plugins,
                                                         const abi::Layer &layer, const Case &c,
                                                         const Computer &computer);
 // Of the reference's own results.
 [[nodiscard]] std::vector<MutationResult> try_mutations(const std::shared_ptr<const abi::Registry> &plugins,
                                                         const abi::Layer &layer, const Case &c);
+
+// Whether a layer has results that are modified: indices are compared exactly.
+[[nodiscard]] bool gives_floats(const abi::Layer &layer);
 
 } // namespace lamina::conformance
