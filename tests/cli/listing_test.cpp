@@ -55,7 +55,8 @@ TEST_CASE("plugins NAME: an unknown name is a plugin error") {
 
 TEST_CASE("an unknown name is answered with those that there are") {
     const std::string plugins = run_lamina({"plugins", "qqqqqqqq"}).err;
-    CHECK_THAT(plugins, matchers::contains("there are activation, attention, ") && matchers::contains("--plugin-dir"));
+    CHECK_THAT(plugins,
+               matchers::contains("there are activation, append, attention, ") && matchers::contains("--plugin-dir"));
     const std::string tap = run_lamina({"run", g2p(), "a", "--device", "cpu", "--tap", "qqqqqqqq"}).err;
     CHECK_THAT(tap, matchers::contains("no tensor 'qqqqqqqq'; there are ") && matchers::contains(" more"));
 }
