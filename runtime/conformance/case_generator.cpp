@@ -206,13 +206,21 @@ class Generator {
         });
     }
 
+    // Whether every device can bind the outputs, which may be far larger than all that they follow from.
+    static bool outputs_fit(const abi::LayerCall &call) {
+        constexpr int64_t most_values = 1 << 25; // 128 MiB
+        return std::ranges::all_of(call.types(abi::PortList::out), [](const TensorType &t) {
+            return t.shape.empty() || element_count(t.shape) <= most_values;
+        });
+    }
+
     bool accept(const Case &c, double most_work, double (*work)(const abi::LayerCall &) = work_of) {
         try {
             const abi::LayerCall call = call_of(layer_, c);
             for (uint32_t i = 0; i < contract_.n_inputs; ++i)
                 if (const auto range = call.values(abi::PortList::in, i); range && range->first >= range->second)
                     return ++out_.refused, false;
-            if (work(call) <= most_work) return true;
+            if (work(call) <= most_work && outputs_fit(call)) return true;
             ++out_.too_large;
         } catch (const Error &e) {
             if (e.code() != ErrorCode::input) throw; // the contract is wrong, not this draw
