@@ -60,6 +60,9 @@ struct Attention {
         optional(indices("key_lengths", "B", "0 Tk+1", "how many of a sequence's keys may be attended to")),
         optional(indices("ahead", "B Tq", "0 Tq",
                          "how many keys after its own position a query may attend to, though causal; 0 when left out")),
+        optional(indices("first_keys", "B", "0 Tk+1",
+                         "how many of a sequence's first keys a query may attend to wherever its window begins")),
+        optional(indices("query_lengths", "B", "0 Tq+1", "how many of a sequence's queries count; y of others is 0")),
         optional(indices("key_mask", "B Tk", "0 2", "1: the key may be attended to; 0: it is padding")),
         optional(indices("keep_mask", "B Tq Tk", "0 2", "1: the query may attend to the key")),
         optional(input("score_bias", "B heads Tq Tk", "added to the scores")),
@@ -67,9 +70,6 @@ struct Attention {
                        "added to the scores of keys d positions after the query: column R + d; d is limited to +-R")),
         optional(indices("position", "B", "0 2147483647",
                          "row of a sequence's first query and key in the caches; 0 when left out")),
-        optional(indices("first_keys", "B", "0 Tk+1",
-                         "how many of a sequence's first keys a query may attend to wherever its window begins")),
-        optional(indices("query_lengths", "B", "0 Tq+1", "how many of a sequence's queries count; y of others is 0")),
     };
     static constexpr std::array weights{
         of_heads("slopes", "times the distance of a key, subtracted from its score"),
