@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <string>
 
 #include <malloc.h>
@@ -36,14 +38,7 @@ fs::path control_group(std::string_view groups) {
     return fs::path(path.substr(0, path.find('\n'))).lexically_normal();
 }
 
-} // namespace
-
-void give_back_freed_memory() { (void)::malloc_trim(0); }
-
-// glibc would raise this size to that of the largest block that was freed.
-void give_back_large_blocks(size_t bytes) { (void)::mallopt(M_MMAP_THRESHOLD, static_cast<int>(bytes)); }
-
-std::optional<uint64_t> available_memory() {
+std::optional<uint64_t> ask_available_memory() {
     std::optional<uint64_t> least = available_memory(system_file("/proc/meminfo"));
     for (fs::path group = control_group(system_file("/proc/self/cgroup"));; group = group.parent_path()) {
         const fs::path folder = fs::path("/sys/fs/cgroup") / group.relative_path();
@@ -52,6 +47,26 @@ std::optional<uint64_t> available_memory() {
         if (left && (!least || *left < *least)) least = left;
         if (!group.has_relative_path()) return least;
     }
+}
+
+} // namespace
+
+void give_back_freed_memory() { (void)::malloc_trim(0); }
+
+// glibc would raise this size to that of the largest block that was freed.
+void give_back_large_blocks(size_t bytes) { (void)::mallopt(M_MMAP_THRESHOLD, static_cast<int>(bytes)); }
+
+// Every case that a kernel is tried with asks, and the system takes longer to answer than most cases take to run. So an
+// answer holds for a while in which nobody can fill more than some 100 MiB.
+std::optional<uint64_t> available_memory() {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds fresh{10};
+    static std::mutex mutex;
+    static std::optional<Clock::time_point> asked;
+    static std::optional<uint64_t> answer;
+    const std::lock_guard lock(mutex);
+    if (!asked || Clock::now() - *asked > fresh) answer = ask_available_memory(), asked = Clock::now();
+    return answer;
 }
 
 std::optional<uint64_t> available_memory(std::string_view limit, std::string_view current, std::string_view stat) {
