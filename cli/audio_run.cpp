@@ -13,6 +13,17 @@
 namespace lamina::cli {
 namespace {
 
+Json as_json(const std::vector<Transcript::Segment> &segments) {
+    Json out = Json::array();
+    for (const Transcript::Segment &each : segments)
+        out.push_back({{"begin", each.begin},
+                       {"end", each.end},
+                       {"output", each.text},
+                       {"tokens", each.tokens},
+                       {"part", each.part}});
+    return out;
+}
+
 Json as_json(const std::string &file, const Transcript &transcript, bool with_segments) {
     Json parts = Json::array();
     for (const Transcript::Part &part : transcript.parts)
@@ -24,16 +35,8 @@ Json as_json(const std::string &file, const Transcript &transcript, bool with_se
                          {"finish", finish_name(part.hypothesis.finish)}});
     Json out{{"file", file}, {"output", transcript.text}, {"parts", parts}};
     if (!transcript.language.empty()) out["language"] = transcript.language;
-    if (with_segments) {
-        Json segments = Json::array();
-        for (const Transcript::Segment &each : transcript.segments)
-            segments.push_back({{"begin", each.begin},
-                                {"end", each.end},
-                                {"output", each.text},
-                                {"tokens", each.tokens},
-                                {"part", each.part}});
-        out["segments"] = std::move(segments);
-    }
+    if (with_segments) out["segments"] = as_json(transcript.segments);
+    if (!transcript.phrases.empty()) out["phrases"] = as_json(transcript.phrases);
     return out;
 }
 

@@ -77,15 +77,16 @@ Json segment_as_json(size_t id, double begin, double end, const std::string &tex
             {"text", text}, {"tokens", tokens}, {"avg_logprob", hypothesis.log_probability / count}};
 }
 
-Json segments_of(const Transcript &transcript, bool are_words) {
+Json segments_of(const Transcript &transcript, bool with_words) {
+    const std::vector<Transcript::Segment> &segments = with_words ? transcript.phrases : transcript.segments;
     Json out = Json::array();
     size_t id = 0;
-    if (transcript.segments.empty() || are_words)
+    if (segments.empty())
         for (const Transcript::Part &part : transcript.parts)
             out.push_back(segment_as_json(id++, part.begin, part.end, part.hypothesis.text, part.hypothesis.tokens,
                                           part.hypothesis));
     else
-        for (const Transcript::Segment &each : transcript.segments)
+        for (const Transcript::Segment &each : segments)
             out.push_back(segment_as_json(id++, each.begin, each.end, each.text, each.tokens,
                                           transcript.parts[each.part].hypothesis));
     return out;

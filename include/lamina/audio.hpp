@@ -52,6 +52,7 @@ struct Transcript {
     std::string text; // of all parts, without the spaces before the first word
     std::vector<Part> parts;
     std::vector<Segment> segments{}; // the text in pieces, as GenerateOptions::timestamps asks; none of them is empty
+    std::vector<Segment> phrases{};  // if these are words of models such as Whisper: the segments that have them
     std::string language{}; // "en": that was chosen, or heard in the first part; empty: the model does not tell it
 };
 

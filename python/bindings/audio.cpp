@@ -57,6 +57,8 @@ void add_audio(nb::module_ &m) {
             .def_ro("text", &Transcript::text)
             .def_ro("parts", &Transcript::parts)
             .def_ro("segments", &Transcript::segments, "The text in pieces, as the option `timestamps` asks.")
+            .def_ro("phrases", &Transcript::phrases,
+                    "If these are words of models such as Whisper: the segments that have them.")
             .def_ro("language", &Transcript::language,
                     "\"en\": that was chosen, or heard in the first part; empty: the model does not tell it.")
             .def(
@@ -66,7 +68,7 @@ void add_audio(nb::module_ &m) {
                 "vtt", [](const Transcript &t) { return subtitles(t, Subtitles::vtt); }, "The same in WebVTT.")
             .def("__str__", [](const Transcript &t) { return t.text; })
             .def("__repr__", [](const Transcript &t) { return nb::str("<lamina.Transcript {!r}>").format(t.text); }),
-        &Transcript::text, &Transcript::parts, &Transcript::segments, &Transcript::language);
+        &Transcript::text, &Transcript::parts, &Transcript::segments, &Transcript::phrases, &Transcript::language);
 
     m.def(
         "read_audio", [](const std::filesystem::path &file) { return unlocked([&] { return read_audio(file); }); },

@@ -41,10 +41,11 @@ void check(const std::vector<Samples> &audios, const GenerateOptions &options) {
 void append(Transcript &to, Transcript window) {
     const double begin = to.parts.empty() ? 0 : to.parts.back().end;
     if (to.language.empty()) to.language = std::move(window.language);
-    for (Transcript::Segment &each : window.segments) {
-        each.begin += begin, each.end += begin, each.part += to.parts.size();
-        to.segments.push_back(std::move(each));
-    }
+    for (const auto pieces : {&Transcript::segments, &Transcript::phrases})
+        for (Transcript::Segment &each : window.*pieces) {
+            each.begin += begin, each.end += begin, each.part += to.parts.size();
+            (to.*pieces).push_back(std::move(each));
+        }
     for (Transcript::Part &part : window.parts) {
         const std::string &text = part.hypothesis.text;
         to.text += to.text.empty() ? without_leading_spaces(text) : text;
@@ -106,11 +107,12 @@ Transcript with_segments(const model::Model &model, double seconds, Hypothesis h
     for (Transcript::Segment &each : heard.segments) {
         each.text = words_of(model, each.tokens);
         hypothesis.text += each.text;
-        const bool empty = without_leading_spaces(each.text).empty();
-        if (!empty && !hypothesis.ends.empty())
-            std::ranges::move(words_in(model, each.tokens, hypothesis, first), std::back_inserter(out.segments));
+        const size_t begin = first;
         first += each.tokens.size();
-        if (!empty && hypothesis.ends.empty()) out.segments.push_back(std::move(each));
+        if (without_leading_spaces(each.text).empty()) continue;
+        const bool words = !hypothesis.ends.empty();
+        if (words) std::ranges::move(words_in(model, each.tokens, hypothesis, begin), std::back_inserter(out.segments));
+        (words ? out.phrases : out.segments).push_back(std::move(each));
     }
     out.parts.push_back({0, heard.end, std::move(hypothesis)});
     return out;

@@ -57,6 +57,13 @@ std::string without_blanks(std::string text) {
     return text;
 }
 
+json as_json(const std::vector<Transcript::Segment> &segments) {
+    json out = json::array();
+    for (const Transcript::Segment &each : segments)
+        out.push_back({each.begin, each.end, each.text, each.tokens, each.part});
+    return out;
+}
+
 void check_ends(const Transcript &found, const json &wanted) {
     REQUIRE(found.parts.size() == wanted.at("windows").size());
     for (size_t w = 0; w < found.parts.size(); ++w) {
@@ -107,6 +114,8 @@ TEST_CASE("words: every device tells the same times, also of recordings together
                     CHECK(word.end <= alone.parts.at(word.part).end + 0.44); // heard in a window of so many seconds
                 }
                 CHECK(without_blanks(text) == without_blanks(alone.text)); // which these tokens have between them
+                CHECK(as_json(alone.phrases) == as_json(plain.segments));
+                CHECK(as_json(together[i].phrases) == as_json(plain.segments));
             }
         }
 }

@@ -14,9 +14,10 @@ folder = tempfile.TemporaryDirectory()
 
 
 def form(file, **fields):
-    """The body and the content type of a form, as curl -F sends it."""
+    """The body and the content type of a form, as curl -F sends it; a field that is a list, once for each value."""
     boundary = "boundary-of-a-test"
-    parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode() for name, value in fields.items()]
+    parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode() for name, values in fields.items()
+             for value in (values if isinstance(values, list) else [values])]
     if file is not None:
         parts.append(b'Content-Disposition: form-data; name="file"; filename="tone.wav"\r\n'
                      b"Content-Type: audio/wav\r\n\r\n" + file)
@@ -63,6 +64,12 @@ class Transcriptions(unittest.TestCase):
                          [(each["output"].lstrip(), each["begin"], each["end"]) for each in self.spoken["segments"]])
         self.assertEqual(len(words["words"]), len(timed))  # there are no blanks in these tokens
         self.assertEqual(words["text"], verbose["text"])
+        both = self.ask(**{"response_format": "verbose_json", "timestamp_granularities[]": ["segment", "word"]})[2]
+        self.assertEqual(both["words"], words["words"])
+        times = [[(each["start"], each["end"], each["tokens"], each["text"]) for each in answer["segments"]]
+                 for answer in (both, verbose)]
+        self.assertEqual(*times)
+        self.assertEqual([each["tokens"] for each in self.spoken["phrases"]], [each["tokens"] for each in self.timed["segments"]])
         self.assertTrue(self.ask(response_format="srt")[2].startswith(b"1\n00:00:00,"))
         self.assertEqual(self.ask(response_format="srt")[2].count(b" --> "), len(timed))
         self.assertTrue(self.ask(response_format="vtt")[2].startswith(b"WEBVTT\n\n00:00:00."))
