@@ -97,6 +97,7 @@ void Admission::try_all(const std::vector<Trial> &trials, const std::function<bo
 
 // At the end of a proof, however it ends.
 void Admission::finish() {
+    cases_.clear();
     findings_.save();
     if (std::exchange(progress_shown_, false) && options_.proving) options_.proving({});
 }
@@ -114,18 +115,22 @@ std::string Admission::why_not_fit(const plan::Step &step, const std::string &va
 }
 
 // The cases like a step, for one variant: a smaller case must run all the pipelines that the step runs.
-StepCases Admission::cases_of(const plan::Step &step, const std::string &variant) const {
+// A choice asks for them several times.
+const StepCases &Admission::cases_of(const plan::Step &step, const std::string &variant) {
+    const std::pair key{kind_of(step), variant};
+    if (const auto known = cases_.find(key); known != cases_.end()) return known->second;
     plan::Device::Limits limits = device_->limits();
     limits.values = std::min(limits.values, room_);
     const std::set<plan::Pipeline> of_step = device_->pipelines(step.call, variant);
-    return cases_like(step.call, limits, [&](const abi::LayerCall &call) {
+    const auto alike = [&](const abi::LayerCall &call) {
         const std::set<plan::Pipeline> of_call = device_->pipelines(call, variant);
         return std::includes(of_call.begin(), of_call.end(), of_step.begin(), of_step.end());
-    });
+    };
+    return cases_.emplace(key, cases_like(step.call, limits, alike)).first->second;
 }
 
 // What a variant has not passed yet of the cases like a step, and if `declared`, of those that its layer declares.
-std::vector<Trial> Admission::missing(const plan::Step &step, const std::string &variant, bool declared) const {
+std::vector<Trial> Admission::missing(const plan::Step &step, const std::string &variant, bool declared) {
     const abi::Layer &layer = step.call.layer();
     const Verdicts::Verdict verdict = findings_.verdict(layer, variant);
     std::vector<Trial> out;
@@ -162,6 +167,7 @@ void Admission::prove(const plan::Step &step, const std::string &variant, bool d
             if (e.code() != ErrorCode::memory || values < least_room) throw;
             if (std::exchange(at_once, 1) != 1) continue; // together they may need more than there is
             room_ = values / 2;
+            cases_.clear();
             if (options_.notify)
                 options_.notify(
                     step.call.where() + ": variant '" + variant +
@@ -182,7 +188,7 @@ std::vector<plan::Variant> Admission::variants_for(const plan::Step &step, Preci
 }
 
 // Whether the cases like a step are enough for this variant to run it. They are for the baseline.
-bool Admission::may_begin(const plan::Step &step, const plan::Variant &variant) const {
+bool Admission::may_begin(const plan::Step &step, const plan::Variant &variant) {
     return variant.baseline && cases_of(step, variant.name).alike;
 }
 

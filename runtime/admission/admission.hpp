@@ -16,6 +16,7 @@
 #include <chrono>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -96,14 +97,14 @@ class Admission {
     void try_all(const std::vector<Trial> &trials, const std::function<bool()> &go_on, size_t at_once = SIZE_MAX);
     void try_in_background(const Trial &trial);
     [[nodiscard]] Proof proof_of(const abi::Layer &layer, const std::string &variant) const;
-    [[nodiscard]] std::vector<Trial> missing(const plan::Step &step, const std::string &variant, bool declared) const;
+    [[nodiscard]] std::vector<Trial> missing(const plan::Step &step, const std::string &variant, bool declared);
     void tell_smaller(const plan::Step &step);
     void prove(const plan::Step &step, const std::string &variant, bool declared, const std::function<bool()> &go_on);
-    [[nodiscard]] bool may_begin(const plan::Step &step, const plan::Variant &variant) const;
+    [[nodiscard]] bool may_begin(const plan::Step &step, const plan::Variant &variant);
     [[nodiscard]] std::vector<plan::Variant> variants_for(const plan::Step &step, Precision precision);
     void prove_first_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted);
     void prove_other_variants(const std::vector<const plan::Step *> &steps, const Wanted &wanted, Clock::duration time);
-    [[nodiscard]] StepCases cases_of(const plan::Step &step, const std::string &variant) const;
+    [[nodiscard]] const StepCases &cases_of(const plan::Step &step, const std::string &variant);
     void prove_rest_in_background(const std::vector<const plan::Step *> &steps, Precision precision);
     [[nodiscard]] std::string why_not_fit(const plan::Step &step, const std::string &variant);
     [[nodiscard]] bool proved(const plan::Step &step, const plan::Variant &variant, bool needed, Clock::duration time);
@@ -124,9 +125,10 @@ class Admission {
     const RuntimeOptions options_;
     const Clock::duration proving_time_;
     double room_ = std::numeric_limits<double>::infinity(); // values of a case for which memory was found so far
-    Clock::duration proving_{}, measuring_{};               // time that runs have waited in this process
-    bool progress_shown_ = false;                           // options_.proving was called, and not yet for the end
-    std::set<std::string> told_smaller_;                    // kinds of steps
+    std::map<std::pair<std::string, std::string>, StepCases> cases_; // of kinds of steps and variants, until finish()
+    Clock::duration proving_{}, measuring_{};                        // time that runs have waited in this process
+    bool progress_shown_ = false;        // options_.proving was called, and not yet for the end
+    std::set<std::string> told_smaller_; // kinds of steps
     Findings findings_;
     std::unique_ptr<Background> background_; // last, so that its thread ends first
 };

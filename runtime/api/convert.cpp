@@ -37,7 +37,7 @@ size_t tokens_of(const model::Model &model) {
 // A file of the model's folder, or the tokenizer.json that its tokenizer's files amount to.
 std::string text_of(const model::Model &model, const std::string &name) {
     const std::filesystem::path file = model.folder / name;
-    const bool published = name == "tokenizer.json" && !std::filesystem::exists(model.folder / "model.json");
+    const bool published = name == "tokenizer.json" && model.file == model.folder;
     if (published)
         if (auto made = architectures::made_tokenizer(model.folder, model.summary)) return *made;
     const std::vector<std::byte> bytes = read_file(file, largest_text, FileReader::Kind::ordinary);

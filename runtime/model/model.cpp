@@ -77,7 +77,7 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
         {"format", "name", "summary", "graphs", "generation", "tokens", "reading", "images", "speech", "chat"});
 
     const auto model = std::make_shared<Model>();
-    model->folder = folder, model->json = text;
+    model->folder = folder, model->file = file, model->json = text;
     model->name = root.at("name").string();
     check_name(model->name, root.at("name"));
     if (root.has("summary")) model->summary = root.at("summary").string();

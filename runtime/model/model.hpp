@@ -209,8 +209,9 @@ struct OutputTokens {
 };
 
 struct Model {
-    std::filesystem::path folder;
-    std::string json; // its model.json
+    std::filesystem::path folder; // or the GGUF file
+    std::filesystem::path file; // its model.json; of other formats, whose graphs Lamina makes, the folder or file again
+    std::string json;           // its model.json
     std::string name, summary;
     std::map<std::string, Graph, std::less<>> graphs;
     Weights weights;

@@ -5,11 +5,7 @@
 namespace lamina::model {
 namespace {
 
-// A model in memory has a model.json, too, which is in no folder.
-bool has_own_format(const Model &model) {
-    std::error_code error;
-    return !std::filesystem::exists(model.folder, error) || std::filesystem::exists(model.folder / "model.json", error);
-}
+bool has_own_format(const Model &model) { return model.file != model.folder; }
 
 // Whether the model reads the words of pages, which come with boxes that say where they stand.
 bool reads_pages(const Model &model) {
@@ -21,8 +17,7 @@ bool reads_pages(const Model &model) {
 } // namespace
 
 std::string place_in(const Model &model, std::string_view pointer) {
-    if (!has_own_format(model)) return model.folder.string();
-    return (model.folder / "model.json").string() + ": " + std::string(pointer);
+    return model.file.string() + (has_own_format(model) ? ": " + std::string(pointer) : "");
 }
 
 std::string what_it_does(const Model &model) {

@@ -32,7 +32,7 @@ struct Block {
     model::Model model;
 
     Block() {
-        model.folder = "folder";
+        model.folder = "folder", model.file = model.folder / "model.json";
         add("norm", "rms_norm", {{"x", "x"}}, {{"eps", 1e-5}});
         for (const char *name : {"q", "k", "v"}) add(name, "linear", {{"x", "norm"}});
         add("q_rotary", "rotary", {{"x", "q"}, {"position", "position"}}, {{"heads", 2.0}});

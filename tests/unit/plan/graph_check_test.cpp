@@ -33,7 +33,7 @@ struct TestModel {
     std::map<std::string, Tensor, std::less<>> weights;
 
     explicit TestModel(std::vector<model::GraphInput> inputs) {
-        model.folder = "folder";
+        model.folder = "folder", model.file = model.folder / "model.json";
         model.graphs["main"] = {"main", std::move(inputs), {}, {}};
     }
     model::Node &add(const std::string &name, const std::string &type, const std::string &input) {

@@ -30,7 +30,7 @@ struct PlannedModel {
     GraphShapes shapes;
 
     PlannedModel() {
-        model.folder = "folder";
+        model.folder = "folder", model.file = model.folder / "model.json";
         model.graphs["main"] = {
             "main",
             {{"x", DType::f32, "B T 8"}},
