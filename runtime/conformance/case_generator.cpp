@@ -122,7 +122,7 @@ class Generator {
     // has other limits than floats.
     void add_spread(const std::string &port) {
         const std::vector<size_t> &with_states = menu_.with_states;
-        for (size_t attempt = 0; attempt < 10 * draws; ++attempt) { // few have all that states need
+        for (size_t attempt = 0; attempt < 50 * draws; ++attempt) { // few have all that states need
             Case c = draw(with_states.empty() ? menu_.combinations.size() + attempt
                                               : with_states[attempt % with_states.size()]);
             give(c, Values::spread, {port});
