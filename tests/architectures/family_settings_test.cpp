@@ -78,7 +78,8 @@ TEST_CASE("Longformer: windows are even, one for each layer, and texts can be pa
     CHECK_THAT(refusal("longformer", "attention_window", {6, 8}), contains("divide the largest, 8") && contains("6"));
     CHECK(refusal("longformer", "attention_window", 8).empty());
     CHECK(refusal("longformer", "sep_token_id", nullptr).empty()); // it has no questions
-    CHECK_THAT(refusal("longformer_answers", "sep_token_id", nullptr), contains("/sep_token_id") && contains("question"));
+    CHECK_THAT(refusal("longformer_answers", "sep_token_id", nullptr),
+               contains("/sep_token_id") && contains("question"));
     CHECK_THAT(refusal("longformer", "num_attention_heads", 5), contains("/num_attention_heads") && contains("36"));
 }
 
