@@ -188,14 +188,8 @@ Response Api::messages(const Call &call) {
 }
 
 Response Api::count_tokens(const Call &call) {
-    const AnswerRequest request = parsed(call.request, count_request);
-    const Engine &engine = engine_called(call, request.model);
-    expect_texts_alone(request);
-    const size_t tokens = with_texts(call.request, [&] {
-        const std::string prompt = chat_prompt(engine.model(), request.messages, variables_of(engine, request));
-        return ids_in(engine.model(), {prompt}, "messages", false).front().size();
-    });
-    return {.body = Json{{"input_tokens", tokens}}.in_one_line()};
+    const Prompts prompts = prompts_of(call, parsed(call.request, count_request));
+    return {.body = Json{{"input_tokens", prompts.ids.front().size()}}.in_one_line()};
 }
 
 namespace {

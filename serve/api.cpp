@@ -84,7 +84,7 @@ const std::vector<Api::Route> &Api::routes() {
         {"POST", "/v1/chat/completions", &Api::chat_completions, key, work}, // with images
         {"POST", "/v1/responses", &Api::responses, key, work},
         {"POST", "/v1/messages", &Api::messages, key, work},
-        {"POST", "/v1/messages/count_tokens", &Api::count_tokens, key, work, texts},
+        {"POST", "/v1/messages/count_tokens", &Api::count_tokens, key, work},
         {"POST", "/v1/embeddings", &Api::embeddings, key, work, texts},
         {"POST", "/v1/rerank", &Api::rerank, key, work, texts},
         {"POST", "/v1/score", &Api::score, key, work, texts},

@@ -170,8 +170,7 @@ void expect_effort(const JsonView &effort) {
 
 void expect_texts_alone(const AnswerRequest &request) {
     if (!request.images.empty())
-        throw Error(ErrorCode::input,
-                    "request: /messages: tokens of images are not counted here; expected texts alone");
+        throw Error(ErrorCode::input, "request: /messages: images have no ids of tokens; expected texts alone");
 }
 
 AnswerRequest completion_request(std::string_view body) {

@@ -54,7 +54,7 @@ struct AnswerRequest {
 };
 [[nodiscard]] AnswerRequest completion_request(std::string_view body);
 [[nodiscard]] AnswerRequest chat_request(std::string_view body);
-// Where tokens are counted: those of images are known once they have been computed.
+// Where ids of tokens are asked for.
 void expect_texts_alone(const AnswerRequest &request);
 // "messages", "tools", "reasoning_effort" and "chat_template_kwargs".
 void read_conversation(const JsonView &request, AnswerRequest &out);

@@ -115,6 +115,10 @@ class Images(unittest.TestCase):
             self.assertEqual("".join(each["text"] for each in body["content"]), wanted)
             self.assertEqual(body["usage"]["input_tokens"] + body["usage"].get("cache_read_input_tokens", 0),
                              len(conversation["ids"]))
+            status, _, body = self.server.post("/v1/messages/count_tokens", {
+                "model": "llava", "messages": [anthropic(each) for each in others],
+                **({"system": system[0]} if system else {})})
+            self.assertEqual((status, body), (200, {"input_tokens": len(conversation["ids"])}))
             status, _, body = self.server.post("/v1/responses", {
                 "model": "llava", "input": [item(each) for each in messages], "max_output_tokens": 6,
                 "temperature": 0})
@@ -245,15 +249,10 @@ class Images(unittest.TestCase):
         self.refused([{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "w3"}],
                      ["more than 100 scans"])
 
-    def test_tokens_of_images_are_not_counted(self):
+    def test_images_have_no_ids(self):
         status, _, body = self.server.post("/tokenize", {"model": "llava", "messages": messages_of(expected[0])})
         self.assertEqual(status, 400, body)
-        self.assertIn("images", body["error"]["message"])
-        status, _, body = self.server.post("/v1/messages/count_tokens", {"model": "llava", "messages": [
-            {"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": part("photo.png")[
-                "image_url"]["url"].split(",")[1]}}]}]})
-        self.assertEqual(status, 400, body)
-        self.assertIn("images", body["error"]["message"])
+        self.assertIn("/messages: images have no ids of tokens; expected texts alone", body["error"]["message"])
 
     def test_photos_may_be_large_and_texts_may_not(self):
         noise = random.Random(1)
