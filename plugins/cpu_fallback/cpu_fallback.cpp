@@ -92,7 +92,7 @@ struct CpuFallback {
         cpu_kernel<cpu_fallback::layout_bias>(
             "layout_bias", "heads image_rows scale max_distance max_box_distance; boxes: i32 B T 4, lengths: i32 B; "
                            "table?: heads buckets, x_table?: heads box_buckets, y_table?: heads box_buckets -> "
-                           "y: B heads T+image_rows T+image_rows"),
+                           "y: B heads T+image_rows T+image_rows, key_mask: i32 B T+image_rows"),
         cpu_kernel<cpu_fallback::layout_embedding>(
             "layout_embedding", "x: B T 4*P+2*S, boxes: i32 B T 4; x_table: M P, y_table: M P, height_table: M S, "
                                 "width_table: M S -> y: B T 4*P+2*S"),

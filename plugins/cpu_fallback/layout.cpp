@@ -5,14 +5,13 @@
 #include "threads.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 namespace lamina::plugin::cpu_fallback {
 
 // The buckets of a query and all keys are found once, for all heads.
 void layout_bias(const Call &call) {
-    const Tensor boxes = call.in("boxes"), lengths = call.in("lengths"), y = call.out("y");
+    const Tensor boxes = call.in("boxes"), lengths = call.in("lengths"), y = call.out("y"), mask = call.out("key_mask");
     const Tensor table = call.weight("table"), across = call.weight("x_table"), down = call.weight("y_table");
     const LayoutSetting s(call);
     const LayoutBuckets distances(table, call.integer("max_distance")),
@@ -38,11 +37,12 @@ void layout_bias(const Call &call) {
             if (across) add(across, by_left), add(down, by_bottom);
             if (table) add(table, by_order);
             for (float &value : row) value *= scale;
-            std::ranges::fill(row.subspan(static_cast<size_t>(lengths.i32()[static_cast<size_t>(b)]),
-                                          static_cast<size_t>(s.texts - lengths.i32()[static_cast<size_t>(b)])),
-                              -std::numeric_limits<float>::infinity());
         }
     };
+    for (int64_t b = 0; b < boxes.dim(0); ++b)
+        for (int64_t j = 0; j < s.rows; ++j)
+            mask.i32()[static_cast<size_t>(b * s.rows + j)] =
+                s.counts(lengths.i32()[static_cast<size_t>(b)], j) ? 1 : 0;
     in_ranges(boxes.dim(0) * s.rows, part_values / (s.rows * (s.heads + 8)) + 1, [&](int64_t first, int64_t end) {
         std::vector<size_t> by_order(count), by_left(count), by_bottom(count);
         for (int64_t r = first; r < end; ++r) of_query(r / s.rows, r % s.rows, by_order, by_left, by_bottom);

@@ -5,15 +5,14 @@
 #include "layout_bias.kernels.hpp"
 #include "setting.hpp"
 
-#include <limits>
-
 namespace {
 using namespace lamina::plugin;
 
 struct LayoutBias {
     static constexpr auto id = "layout_bias";
-    static constexpr auto summary = "biases by the distances of words and patches in their order and on their page; "
-                                    "-infinity for the filler behind a text";
+    static constexpr auto summary =
+        "biases by the distances of words and patches in their order and on their page, and "
+        "which of these count";
     static constexpr auto source = "Xu et al.: LayoutLMv2, arXiv:2012.14740, section 2.2; Huang et al.: LayoutLMv3, "
                                    "arXiv:2204.08387, section 2.1";
 
@@ -38,6 +37,8 @@ struct LayoutBias {
     };
     static constexpr std::array outputs{
         by_rows(output("y", "B heads T+image_rows T+image_rows", "the bias of each query and key")),
+        by_rows(
+            indices("key_mask", "B T+image_rows", "0 2", "0: filler behind a text; 1: a word, or a row of an image")),
     };
 
     static constexpr auto &kernels = lamina_kernels::all;
@@ -70,15 +71,19 @@ struct LayoutBias {
     }
 
     static void reference(const Call &call) {
-        const Tensor boxes = call.in("boxes"), lengths = call.in("lengths"), y = call.out("y");
+        const Tensor boxes = call.in("boxes"), lengths = call.in("lengths"), y = call.out("y"),
+                     mask = call.out("key_mask");
         const Tensor table = call.weight("table"), across = call.weight("x_table"), down = call.weight("y_table");
         const LayoutSetting s(call);
         const LayoutBuckets distances(table, call.integer("max_distance")),
             places(across, call.integer("max_box_distance"));
         const double scale = call.real("scale");
+        for (const int64_t b : call.wanted(mask))
+            for (int64_t j = 0; j < s.rows; ++j)
+                mask.i32()[static_cast<size_t>(b * s.rows + j)] =
+                    s.counts(lengths.i32()[static_cast<size_t>(b)], j) ? 1 : 0;
         for (const int64_t r : call.wanted(y)) {
             const int64_t b = r / (s.heads * s.rows), h = r / s.rows % s.heads;
-            const int64_t length = lengths.i32()[static_cast<size_t>(b)];
             const LayoutPlace query = s.of(boxes, b, r % s.rows);
             for (int64_t j = 0; j < s.rows; ++j) {
                 const LayoutPlace key = s.of(boxes, b, j);
@@ -88,9 +93,7 @@ struct LayoutBias {
                     sum += across.row(h)[places.of(key.left - query.left)];
                     sum += down.row(h)[places.of(key.bottom - query.bottom)];
                 }
-                const bool filler = j >= length && j < s.texts;
-                y.row(r)[static_cast<size_t>(j)] =
-                    filler ? -std::numeric_limits<float>::infinity() : static_cast<float>(scale * sum);
+                y.row(r)[static_cast<size_t>(j)] = static_cast<float>(scale * sum);
             }
         }
     }
@@ -124,7 +127,7 @@ struct LayoutBias {
                static_cast<float>(call.real("scale"))};
         plan.dispatch(lamina_kernels::layout_bias, plan.spread(ceil_div(pairs, 64)),
                       {plan.in("boxes"), plan.in("lengths"), plan.constant(std::span(buckets)), plan.weight("table"),
-                       plan.weight("x_table"), plan.weight("y_table"), plan.out("y")},
+                       plan.weight("x_table"), plan.weight("y_table"), plan.out("y"), plan.out("key_mask")},
                       push,
                       {{0, dtype_of(table)},
                        {1, dtype_of(across)},

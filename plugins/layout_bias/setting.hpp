@@ -23,6 +23,8 @@ struct LayoutSetting {
           rows(texts + image),
           side(static_cast<int64_t>(std::lround(std::sqrt(std::max<double>(static_cast<double>(image) - 1, 0))))) {}
 
+    // Whether a row is a word of a text of this length, or of the image.
+    [[nodiscard]] bool counts(int64_t length, int64_t row) const { return row < length || row >= texts; }
     // Of the row of an image: the first is of the whole, the others are of its patches. Places are from 0 to 1000.
     [[nodiscard]] LayoutPlace of_image(int64_t i) const {
         constexpr int64_t longest = 1000;

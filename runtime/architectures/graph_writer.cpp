@@ -248,6 +248,7 @@ GraphWriter::Tensor GraphWriter::attention(const std::string &name, const Tensor
                   {"position", options.position},
                   {"ahead", options.ahead},
                   {"key_lengths", options.key_lengths},
+                  {"key_mask", options.key_mask},
                   {"first_keys", options.first_keys},
                   {"query_lengths", options.query_lengths},
                   {"score_bias", options.score_bias},

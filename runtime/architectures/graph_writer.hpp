@@ -126,8 +126,8 @@ class GraphWriter {
         double softcap = 0;
         int64_t window = 0;     // keys that a query attends to, including its own position; 0: all
         bool two_sided = false; // as many after its position
-        Tensor position = {}, ahead = {}, key_lengths = {}, first_keys = {}, query_lengths = {}, score_bias = {},
-               distance_bias = {};
+        Tensor position = {}, ahead = {}, key_lengths = {}, first_keys = {}, query_lengths = {}, key_mask = {},
+               score_bias = {}, distance_bias = {};
         std::string slopes = {}, sinks = {}; // weights, for each head; empty: none
     };
     Tensor attention(const std::string &name, const Tensor &q, const Tensor &k, const Tensor &v,

@@ -1,8 +1,8 @@
-// Biases by distances in the order of rows and on a page, and -infinity for the filler behind a text.
+// Biases by distances in the order of rows and on a page, and which rows are not filler behind a text.
 //
 // boxes (B, texts, 4); lengths (B); buckets: those of the distances from -farthest to farthest, then from `places` on
 // those of distances on the page; table (heads, buckets); x_table, y_table (heads, box_buckets); y (B, heads, rows,
-// rows), with `pairs` elements of each head in all. The rows after those of a text are those of an image: one of the
+// rows), with `pairs` elements of each head in all; key_mask (B, rows). The rows after those of a text are those of an image: one of the
 // whole, then side x side patches.
 // Dispatch: one invocation for a query and a key, which writes an element of each head.
 #version 450
@@ -34,6 +34,7 @@ WEIGHT(y_table, 5, 2)
 layout(constant_id = 3) const bool HAS_TABLE = false;
 layout(constant_id = 4) const bool HAS_BOXES = false;
 layout(std430, set = 0, binding = 6) writeonly buffer Y { float y[]; };
+layout(std430, set = 0, binding = 7) writeonly buffer KeyMask { uint key_mask[]; };
 
 const int LONGEST = 1000; // sides of a page
 
@@ -59,7 +60,7 @@ void main() {
     if (i >= pairs) return;
     const uint b = i / (rows * rows), pair = i % (rows * rows), key = pair % rows;
     const ivec3 distance = place_of(b, key) - place_of(b, pair / rows);
-    const bool filler = key >= lengths[b] && key < texts;
+    if (pair < rows) key_mask[b * rows + key] = key < lengths[b] || key >= texts ? 1u : 0u;
     uint by_order = 0u, across = 0u, down = 0u;
     if (HAS_TABLE) by_order = bucket(distance.x);
     if (HAS_BOXES) across = box_bucket(distance.y), down = box_bucket(distance.z);
@@ -67,6 +68,6 @@ void main() {
         float sum = 0.0;
         if (HAS_TABLE) sum += table(h * table_columns + by_order);
         if (HAS_BOXES) sum += x_table(h * box_columns + across) + y_table(h * box_columns + down);
-        y[(b * heads + h) * rows * rows + pair] = filler ? uintBitsToFloat(0xff800000u) : scale * sum; // -infinity
+        y[(b * heads + h) * rows * rows + pair] = scale * sum;
     }
 }

@@ -46,11 +46,10 @@ def case(name, length, side, buckets=None, box_buckets=None, max_distance=128, m
         y = y + biases(all_boxes[..., 0], weights["x_table"], max_box_distance)
         y = y + biases(all_boxes[..., 3], weights["y_table"], max_box_distance)
     y = y * scale
-    for b in range(2):
-        y[b, :, :, lengths[b]:length] = -math.inf
+    mask = (torch.arange(rows) < lengths[:, None]) | (torch.arange(rows) >= length)
     write(__file__, name, {"heads": heads, "image_rows": rows - length, "scale": scale, "max_distance": max_distance,
                            "max_box_distance": max_box_distance},
-          {"boxes": boxes, "lengths": lengths}, {"y": y}, weights)
+          {"boxes": boxes, "lengths": lengths}, {"y": y, "key_mask": mask.int()}, weights)
 
 
 case("page", 9, 3, 32, 64, scale=0.125)

@@ -32,8 +32,8 @@ class LayoutLmV3 {
         const Tensor boxes = graph_.input("boxes", DType::i32, "B T 4"), words = embeddings(boxes);
         if (!sees_) config_.ignore({"input_size", "num_channels", "patch_size"});
         Tensor x = sees_ ? with_image(words) : words;
-        const Tensor bias = biases(boxes);
-        for (int64_t i = 0; i < layers; ++i) x = layer(prefix_ + "encoder.layer." + std::to_string(i), x, bias);
+        add_biases(boxes);
+        for (int64_t i = 0; i < layers; ++i) x = layer(prefix_ + "encoder.layer." + std::to_string(i), x);
         add_outputs(x);
     }
 
@@ -47,6 +47,7 @@ class LayoutLmV3 {
     int64_t width_, heads_;
     bool sees_, by_order_, by_place_; // the image; biases by distances in a text, and on a page
     int64_t image_rows_ = 0;          // behind those of words: one of the whole image, and one for each patch
+    Tensor bias_, key_mask_;          // of all layers; empty: there is none
 
     [[nodiscard]] Tensor norm(const std::string &module, const Tensor &x, double eps) {
         return graph_.layer_norm(module, x, {.eps = eps});
@@ -100,9 +101,8 @@ class LayoutLmV3 {
         return norm(prefix_ + "LayerNorm", both, eps_);
     }
 
-    // All layers share them, and those on a page are used only beside those in a text. Where there is an image, they
-    // also say which words are filler.
-    Tensor biases(const Tensor &boxes) {
+    // Those on a page are used only beside those in a text.
+    void add_biases(const Tensor &boxes) {
         const std::string name = prefix_ + "encoder.";
         Json params{{"heads", heads_}, {"image_rows", image_rows_}}, tables = Json::object();
         const auto table = [&](const char *port, const std::string &module, int64_t buckets, bool used) {
@@ -125,20 +125,23 @@ class LayoutLmV3 {
             table("y_table", "rel_pos_y_bias", buckets, by_order_);
             if (by_order_) params["max_box_distance"] = config_.positive("max_rel_2d_pos");
         }
-        if (!by_order_ && image_rows_ == 0) return "";
-        return graph_.layer(name + "bias", "layout_bias", {{"boxes", boxes}, {"lengths", encoder_.lengths()}}, params,
-                            tables);
+        if (!by_order_ && image_rows_ == 0) return;
+        const Tensor found = graph_.layer(name + "bias", "layout_bias",
+                                          {{"boxes", boxes}, {"lengths", encoder_.lengths()}}, params, tables);
+        if (by_order_) bias_ = found;
+        key_mask_ = found + ".key_mask";
     }
 
-    Tensor layer(const std::string &name, const Tensor &x, const Tensor &bias) {
+    Tensor layer(const std::string &name, const Tensor &x) {
         const std::string self = name + ".attention.self", out = name + ".attention.output";
         const Tensor q = graph_.linear(self + ".query", x, {}), k = graph_.linear(self + ".key", x, {}),
                      v = graph_.linear(self + ".value", x, {});
         const Tensor attended = graph_.attention(name + ".attention.heads", q, k, v,
                                                  {.heads = heads_,
                                                   .kv_heads = heads_,
-                                                  .key_lengths = image_rows_ == 0 ? encoder_.lengths() : "",
-                                                  .score_bias = bias});
+                                                  .key_lengths = key_mask_.empty() ? encoder_.lengths() : "",
+                                                  .key_mask = key_mask_,
+                                                  .score_bias = bias_});
         const Tensor tokens = norm(out + ".LayerNorm", graph_.linear(out + ".dense", attended, {.residual = x}), eps_);
         const Tensor fed = graph_.feed_forward(name, tokens,
                                                {.hidden = config_.positive("intermediate_size"),
