@@ -74,13 +74,15 @@ std::set<std::string> reordered(const model::Graph &graph) {
 
 // ---- Values ----
 
-// Rows after the end of a sequence have no meaning. Those of an image may come behind all words of a text, or be alone.
+// Rows after the end of a sequence have no meaning. Behind all words of a text may come those of an image, which has
+// one more than patches; by themselves, these all count.
 void clear_padding(Tensor &tensor, const TensorMap &inputs) {
-    const auto lengths = inputs.find("lengths"), ids = inputs.find("ids");
+    const auto lengths = inputs.find("lengths"), ids = inputs.find("ids"), patches = inputs.find("patches");
     if (lengths == inputs.end() || tensor.shape().size() != 3 || lengths->second.size() != tensor.shape()[0]) return;
     const int64_t time = tensor.shape()[1], width = tensor.shape()[2];
     const int64_t texts = ids == inputs.end() || ids->second.shape().size() != 2 ? time : ids->second.shape()[1];
-    if (time < texts) return;
+    const int64_t image = patches == inputs.end() ? 0 : patches->second.shape().at(1) + 1;
+    if (time != texts && time != texts + image) return;
     for (int64_t b = 0; b < tensor.shape()[0]; ++b) {
         const int64_t end = std::clamp<int64_t>(lengths->second.i32()[static_cast<size_t>(b)], 0, texts);
         std::ranges::fill(tensor.f32().subspan(static_cast<size_t>((b * time + end) * width),

@@ -38,7 +38,7 @@ def layouts():
     hidden = lambda r: {"hidden": r.last_hidden_state}
     logits = lambda r: {"logits": r.logits}
     answers = lambda r: {"logits": torch.stack([r.start_logits, r.end_logits], -1)}
-    page("layoutlmv3", T.LayoutLMv3Model(config()), hidden)
+    page("layoutlmv3", T.LayoutLMv3Model(config()), hidden, length=9)  # fewer words than rows of the image
     page("layoutlmv3_tokens", T.LayoutLMv3ForTokenClassification(config(
         num_labels=5, rel_pos_bins=8, max_rel_pos=9, rel_2d_pos_bins=6, max_rel_2d_pos=300, hidden_act="relu",
         layer_norm_eps=1e-3)), logits)
