@@ -160,9 +160,7 @@ struct Attention {
         "B=2 Tq=131 Tk=131 D=64 heads=2 window=9 two_sided=1 +v +key_lengths +first_keys first_keys=one",
         "B=3 Tq=135 Tk=135 D=20 heads=4 kv_heads=2 window=17 two_sided=1 +v +first_keys",
         "B=3 Tq=67 Tk=67 D=12 heads=2 causal=1 window=5 batch_first=0 +v +first_keys",
-        "B=2 Tq=5 Tk=5 M=600 D=64 heads=2 causal=1 window=33 +v +position +first_keys +key_cache +value_cache",
-        "B=3 Tq=1 Tk=1 M=1100 D=16 heads=4 kv_heads=2 causal=1 window=40 +v +position +first_keys +key_cache "
-        "+value_cache +sinks",
+        "B=3 Tq=5 Tk=5 D=64 heads=4 kv_heads=2 causal=1 window=2 +v +first_keys +sinks",
         "B=3 Tq=131 Tk=131 D=64 heads=3 +v +key_lengths +query_lengths",
         "B=2 Tq=67 Tk=33 D=20 heads=4 kv_heads=2 batch_first=0 +v +query_lengths query_lengths=one",
         "B=3 Tq=9 Tk=300 D=12 heads=2 +v +query_lengths +sinks",
@@ -195,9 +193,10 @@ struct Attention {
         if (s.slopes && (s.score_bias || s.distance_bias))
             throw Invalid("slopes are given beside another bias: give a single one, which is the sum of the two");
         if (!s.cached) return;
-        if (s.key_lengths || s.mask || s.score_bias)
-            throw Invalid("key_lengths, masks and score_bias say nothing of the keys of earlier steps: leave them "
-                          "out where attention has a position, and with it a cache; distance_bias may stay");
+        if (s.key_lengths || s.first_keys || s.mask || s.score_bias)
+            throw Invalid(
+                "key_lengths, first_keys, masks and score_bias say nothing of the keys of earlier steps: leave "
+                "them out where attention has a position, and with it a cache; distance_bias may stay");
         if (s.q.length != s.k.length)
             throw Invalid("over a cache, queries are as many as new keys: found " + text(s.q.length) + " and " +
                           text(s.k.length));

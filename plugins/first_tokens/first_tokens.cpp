@@ -35,6 +35,7 @@ struct FirstTokens {
     static constexpr std::array cases{
         "B=1 T=1 until=5",           "B=2 T=9 until=0 ids=zeros",
         "B=3 T=131 until=1 ids=one", "B=3 T=131 most=70 +lengths",
+        "B=3 T=131 until=7",         "B=2 T=1000 until=40 +lengths",
         "B=2 T=67 most=1",           "B=2 T=7 until=3 +lengths lengths=zeros",
         "B=5 T=37 +lengths",
     };
