@@ -102,7 +102,7 @@ void expect_reasonable(const abi::LayerCall &call) {
     if (values_of(call) > most_values)
         throw Error(ErrorCode::input,
                     call.where() + ": too large: a case may have at most 2^30 values in total; choose smaller sizes");
-    const auto free = available_memory();
+    const auto free = available_memory(static_cast<uint64_t>(bytes) + 1);
     if (free && bytes > static_cast<double>(*free))
         throw Error(ErrorCode::memory, call.where() + ": a case of this size takes " +
                                            std::to_string(static_cast<uint64_t>(bytes / 0x1p20)) +

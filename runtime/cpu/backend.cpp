@@ -180,7 +180,6 @@ class CpuBackend final : public plan::Backend {
     // Weights that are read where they are mapped take no memory that the system could not have back.
     [[nodiscard]] plan::MemoryNeed need(const plan::GraphPlan &plan, const plan::ProgramOptions &options) const {
         plan::MemoryNeed out = plan::need_of(plan, options);
-        out.free = available_memory();
         std::map<std::string, uint64_t> kept, lent; // lent: to the step that takes most
         uint64_t most_lent = 0;
         for (size_t s = 0; s < plan.steps.size(); ++s) {
@@ -208,16 +207,15 @@ class CpuBackend final : public plan::Backend {
         for (const auto &[name, bytes] : kept) out.weights.push_back({name, bytes});
         std::erase_if(out.states,
                       [&](const plan::MemoryRequest &state) { return states_.has(state.name, state.bytes); });
+        out.free = available_memory(out.bytes());
         return out;
     }
 
     // What kernels may take for weights in an order of their own: half of what the first graph leaves, since others
     // follow.
     static uint64_t room_beside(const plan::MemoryNeed &needed) {
-        uint64_t rest = needed.free.value_or(0);
-        for (const auto *requests : {&needed.weights, &needed.states, &needed.others})
-            rest -= std::min(rest, plan::total_bytes(*requests));
-        return rest / 2;
+        const uint64_t free = needed.free.value_or(0);
+        return (free - std::min(free, needed.bytes())) / 2;
     }
 
     bool roomy_ = false;                           // whether kernels have been given room

@@ -39,7 +39,7 @@ class InterpreterBackend final : public plan::Backend {
 
     [[nodiscard]] std::vector<plan::MemoryNeed> need(const plan::GraphPlan &plan) override {
         plan::MemoryNeed out = plan::need_of(plan);
-        out.free = available_memory();
+        out.free = available_memory(out.bytes());
         return {std::move(out)};
     }
 

@@ -32,6 +32,10 @@ MemoryNeed need_of(const GraphPlan &plan, const ProgramOptions &options) {
     return out;
 }
 
+uint64_t MemoryNeed::bytes() const {
+    return saturated_sum(saturated_sum(total_bytes(weights), total_bytes(states)), total_bytes(others));
+}
+
 const MemoryRequest *MemoryNeed::unbound() const {
     const auto found = std::ranges::find_if(states, [this](const MemoryRequest &s) { return s.bytes > most_bound; });
     return found == states.end() ? nullptr : &*found;
@@ -43,16 +47,15 @@ void expect_room(const MemoryNeed &need, const std::string &what, const std::str
         throw Error(ErrorCode::memory, what + " needs '" + state->name + "' of " + binary_size(state->bytes) +
                                            "; kernels on " + device + " can bind at most " +
                                            binary_size(need.most_bound) + " of memory as one tensor. " + advice);
-    const uint64_t weights = total_bytes(need.weights), states = total_bytes(need.states),
-                   others = total_bytes(need.others);
-    const uint64_t all = saturated_sum(saturated_sum(weights, states), others);
+    const uint64_t all = need.bytes();
     if (!need.free || all <= *need.free) return;
     std::vector<MemoryRequest> requests;
     for (const auto *list : {&need.weights, &need.states, &need.others})
         for (const MemoryRequest &r : *list) requests.push_back({"'" + r.name + "'", r.bytes});
     throw Error(ErrorCode::memory, what + " needs " + binary_size(all) + " on " + device + " (weights " +
-                                       binary_size(weights) + ", caches " + binary_size(states) + ", the rest " +
-                                       binary_size(others) + "); " + binary_size(*need.free) +
+                                       binary_size(total_bytes(need.weights)) + ", caches " +
+                                       binary_size(total_bytes(need.states)) + ", the rest " +
+                                       binary_size(total_bytes(need.others)) + "); " + binary_size(*need.free) +
                                        " are free. Biggest: " + biggest(requests) + ". " + advice);
 }
 

@@ -23,6 +23,7 @@ struct MemoryNeed {
     uint64_t most_bound = UINT64_MAX; // bytes of a state: what the device's kernels can bind
     size_t place = 0;                 // of the device among several
 
+    [[nodiscard]] uint64_t bytes() const; // of all requests; saturates
     // The first state that is too large to be bound; null if there is none.
     [[nodiscard]] const MemoryRequest *unbound() const;
 };

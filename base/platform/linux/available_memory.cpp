@@ -56,16 +56,15 @@ void give_back_freed_memory() { (void)::malloc_trim(0); }
 // glibc would raise this size to that of the largest block that was freed.
 void give_back_large_blocks(size_t bytes) { (void)::mallopt(M_MMAP_THRESHOLD, static_cast<int>(bytes)); }
 
-// Every case that a kernel is tried with asks, and the system takes longer to answer than most cases take to run. So an
-// answer holds for a while in which nobody can fill more than some 100 MiB.
-std::optional<uint64_t> available_memory() {
+std::optional<uint64_t> available_memory(uint64_t enough) {
     using Clock = std::chrono::steady_clock;
-    constexpr std::chrono::milliseconds fresh{10};
+    constexpr std::chrono::milliseconds fresh{10}; // in which nobody can fill more than some 100 MiB
     static std::mutex mutex;
     static std::optional<Clock::time_point> asked;
     static std::optional<uint64_t> answer;
     const std::lock_guard lock(mutex);
-    if (!asked || Clock::now() - *asked > fresh) answer = ask_available_memory(), asked = Clock::now();
+    if (!asked || Clock::now() - *asked > fresh || (answer && *answer < enough))
+        answer = ask_available_memory(), asked = Clock::now();
     return answer;
 }
 

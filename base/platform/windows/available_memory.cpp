@@ -8,7 +8,7 @@
 namespace lamina {
 
 // Windows promises no more memory than it can provide, which may be less than what is free.
-std::optional<uint64_t> available_memory() {
+std::optional<uint64_t> available_memory(uint64_t) {
     MEMORYSTATUSEX status{};
     status.dwLength = sizeof status;
     if (GlobalMemoryStatusEx(&status) == 0) return std::nullopt;

@@ -31,4 +31,7 @@ TEST_CASE("available memory: a control group leaves what is below its limit, cac
     CHECK_FALSE(available_memory("", "", ""));
 }
 
-TEST_CASE("available memory: this machine has some") { CHECK(available_memory().value_or(1) > 0); }
+TEST_CASE("available memory: this machine has some") {
+    CHECK(available_memory().value_or(1) > 0);
+    CHECK(available_memory(1).value_or(1) > 0);
+}
