@@ -1,5 +1,7 @@
 #include "architectures/task.hpp"
 
+#include "base/utf8.hpp"
+
 #include <array>
 #include <utility>
 
@@ -26,9 +28,12 @@ constexpr std::array<std::pair<std::string_view, Task>, 13> classes{{
 } // namespace
 
 std::optional<Task> task_of(const Config &config) {
-    for (const std::string &name : config.texts("architectures"))
+    for (const std::string &name : config.texts("architectures")) {
+        if (name.ends_with("ForMultipleChoice")) // whose weights are named like those of classes of tokens
+            config.fail("architectures", in_quotes(name) + " scores each of several choices, which is not supported");
         for (const auto &[end, task] : classes)
             if (name.ends_with(end)) return task;
+    }
     return std::nullopt;
 }
 

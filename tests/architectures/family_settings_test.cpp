@@ -83,6 +83,12 @@ TEST_CASE("Longformer: windows are even, one for each layer, and texts can be pa
     CHECK_THAT(refusal("longformer", "num_attention_heads", 5), contains("/num_attention_heads") && contains("36"));
 }
 
+TEST_CASE("A model of multiple choice is refused by name, though its weights could be those of classes of tokens") {
+    for (const auto &[model, name] :
+         {std::pair{"longformer_tokens", "LongformerForMultipleChoice"}, {"bert", "BertForMultipleChoice"}})
+        CHECK_THAT(refusal(model, "architectures", {name}), contains("/architectures") && contains(name));
+}
+
 TEST_CASE("Mamba: sizes, and what transformers makes of its weights") {
     CHECK_THAT(refusal("mamba", "rescale_prenorm_residual", true), contains("/rescale_prenorm_residual"));
     CHECK_THAT(refusal("mamba", "intermediate_size", nullptr), contains("/intermediate_size") && contains("null"));
