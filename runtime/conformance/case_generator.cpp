@@ -122,11 +122,11 @@ class Generator {
     // has other limits than floats.
     void add_spread(const std::string &port) {
         const std::vector<size_t> &with_states = menu_.with_states;
-        for (size_t attempt = 0; attempt < 50 * draws; ++attempt) { // few have all that states need
+        for (size_t attempt = 0; attempt < 10 * draws; ++attempt) { // few have all that states need
             Case c = draw(with_states.empty() ? menu_.combinations.size() + attempt
                                               : with_states[attempt % with_states.size()]);
             give(c, Values::spread, {port});
-            if (attempt % 2 == 1) make_equal(c);
+            if (random_.below(2) == 1) make_equal(c);
             for (const lamina_port &p : std::span(contract_.states, contract_.n_states))
                 if ((p.dtypes & LAMINA_F16) != 0 && is_given(c, p.name)) c.dtypes[p.name] = DType::f16;
             if (!accept(c, most_work_of_hard)) continue;
