@@ -56,7 +56,7 @@ void main() {
     const uint last_end = all_keys_end(b, first_t, wraps ? queries - 1u : last_line % queries);
 
     for (uint first = next_key(0u, firsts, first_begin); first < last_end;
-         first = next_key(first + 8u, firsts, first_begin)) {
+         first = key_after(first + 8u, firsts, first_begin)) {
         uint at[8]; // of each key's channels in K and V; after the end, the last key's
         float score[LINES * 8u];
         [[unroll]] for (uint j = 0u; j < 8u; ++j)

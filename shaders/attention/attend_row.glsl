@@ -56,7 +56,7 @@ void main() {
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum[s] = STEP(0.0);
 
     for (uint first = next_key(part * PART_KEYS, firsts, begin); first < end;
-         first = next_key(first + 128u, firsts, begin)) {
+         first = key_after(first + 128u, firsts, begin)) {
         const uint key = first + lane;
         const bool kept = !is_skipped(key, firsts, skipped) && key < end && is_kept(b, t, key);
         float score = HIDDEN_SCORE;

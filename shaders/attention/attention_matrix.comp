@@ -150,7 +150,7 @@ void main() {
     [[unroll]] for (uint s = 0u; s < SLICES; ++s) sum0[s] = sum1[s] = vec4(0.0);
 
     for (uint first = next_key(0u, firsts, first_begin); first < last_end;
-         first = next_key(first + 32u, firsts, first_begin)) {
+         first = key_after(first + 32u, firsts, first_begin)) {
         vec4 score0 = vec4(0.0), score1 = vec4(0.0); // of keys low, low + 8, low + 16, low + 24
         for (uint s = 0u; s < SLICES; ++s) {
             load_lines(b, kv_head, first_line, s * 32u);

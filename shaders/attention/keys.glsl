@@ -101,6 +101,8 @@ uint skipped_keys(uint b, uint t) { return max(keys_begin(b, t), first_keys(b)) 
 bool is_skipped(uint j, uint firsts, uint skipped) { return j - firsts < skipped; } // j - firsts wraps if j is a first key
 // The key to go on with, after all before `at`.
 uint next_key(uint at, uint firsts, uint begin) { return at < firsts ? at : max(at, begin); }
+// The same after a block of keys, which is past where they begin unless there are first ones.
+uint key_after(uint at, uint firsts, uint begin) { return HAS_FIRST_KEYS ? next_key(at, firsts, begin) : at; }
 bool is_kept(uint b, uint t, uint j) {
     return !HAS_MASK || mask[b * mask_batch_stride + t * mask_query_stride + j] != 0;
 }
