@@ -7,6 +7,26 @@ EncoderGraph::EncoderGraph(Draft &draft, std::string_view base)
       tied_(draft.config.flag("tie_word_embeddings")), lengths_(graph_->input("lengths", DType::i32, "B")),
       ids_(graph_->input("ids", DType::i32, "B T")) {}
 
+GraphWriter::Tensor EncoderGraph::embeddings(const Embeddings &options) const {
+    const Config &config = draft_->config;
+    const std::string name = prefix_ + "embeddings.", table = name + "position_embeddings.weight";
+    const int64_t rows = config.positive("max_position_embeddings"), first = options.first_position;
+    std::string positions = name + "position_embeddings";
+    graph_->require(table, {rows, options.channels});
+    if (first != 0) {
+        positions = name + "positions";
+        draft_->weights.add(positions + ".weight", draft_->weights.at(table).rows(first, rows));
+        draft_->unused.insert(table);
+    }
+    const GraphWriter::Tensor words = graph_->embedding(
+        name + "word_embeddings", ids_, {.rows = config.positive("vocab_size"), .channels = options.channels});
+    const GraphWriter::Tensor placed = graph_->learned_positions(positions, words, "", rows - first);
+    if (!options.typed) return placed;
+    return graph_->embedding(
+        name + "token_type_embeddings", token_types(),
+        {.rows = config.positive("type_vocab_size"), .channels = options.channels, .residual = placed});
+}
+
 Task EncoderGraph::task(const Heads &heads) {
     if (draft_->sentences) return Task::none;
     if (!draft_->task) draft_->task = task_of_weights(heads);

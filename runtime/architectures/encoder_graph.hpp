@@ -20,6 +20,14 @@ class EncoderGraph {
     // The base and a dot, before the names of its modules.
     [[nodiscard]] const std::string &prefix() const { return prefix_; }
 
+    // The sum of embeddings of words, of positions and, if `typed`, of kinds of tokens, in tables named as BERT's. The
+    // first position is that row of its table: in RoBERTa, those up to the padding token's id are not used.
+    struct Embeddings {
+        int64_t channels = 0, first_position = 0;
+        bool typed = true;
+    };
+    [[nodiscard]] GraphWriter::Tensor embeddings(const Embeddings &options) const;
+
     // A product, an activation and a norm, unless heads have a transform, then the scores of all words.
     struct Words {
         std::string dense = {}, norm = {}, activation = {};

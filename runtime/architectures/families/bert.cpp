@@ -57,28 +57,12 @@ class Bert {
     int64_t embedded_; // channels of embeddings
 
     Tensor embeddings() {
-        const std::string name = prefix_ + "embeddings.", table = name + "position_embeddings.weight";
-        const int64_t rows = config_.positive("max_position_embeddings");
         // MPNet's padding token has the id 1, whatever config.json says (transformers, modeling_mpnet.py).
         const int64_t first = !kind_.padded_positions ? 0 : kind_.typed ? config_.integer("pad_token_id") + 1 : 2;
-        std::string positions = name + "position_embeddings";
-        graph_.require(table, {rows, embedded_});
-        if (first != 0) {
-            positions = name + "positions";
-            draft_.weights.add(positions + ".weight", draft_.weights.at(table).rows(first, rows));
-            draft_.unused.insert(table);
-        }
-        const Tensor words = graph_.embedding(name + "word_embeddings", encoder_.ids(),
-                                              {.rows = config_.positive("vocab_size"), .channels = embedded_});
-        const Tensor placed = graph_.learned_positions(positions, words, "", rows - first);
-        const std::string types = name + "token_type_embeddings";
+        const std::string name = prefix_ + "embeddings.";
         const bool typed = // a GGUF file of DistilBERT has no types
-            kind_.typed && (!draft_.gguf || draft_.weights.entries().contains(types + ".weight"));
-        const Tensor all =
-            typed ? graph_.embedding(
-                        types, encoder_.token_types(),
-                        {.rows = config_.positive("type_vocab_size"), .channels = embedded_, .residual = placed})
-                  : placed;
+            kind_.typed && (!draft_.gguf || draft_.weights.entries().contains(name + "token_type_embeddings.weight"));
+        const Tensor all = encoder_.embeddings({.channels = embedded_, .first_position = first, .typed = typed});
         return graph_.layer_norm(name + "LayerNorm", all, {.eps = eps_});
     }
 

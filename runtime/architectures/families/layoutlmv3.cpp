@@ -54,18 +54,10 @@ class LayoutLmV3 {
     }
 
     Tensor embeddings(const Tensor &boxes) {
-        const std::string name = prefix_ + "embeddings.", table = name + "position_embeddings.weight";
-        const int64_t rows = config_.positive("max_position_embeddings"), first = config_.integer("pad_token_id") + 1;
-        graph_.require(table, {rows, width_});
-        draft_.weights.add(name + "positions.weight", draft_.weights.at(table).rows(first, rows));
-        draft_.unused.insert(table);
-        const Tensor words = graph_.embedding(name + "word_embeddings", encoder_.ids(),
-                                              {.rows = config_.positive("vocab_size"), .channels = width_});
-        const Tensor placed = graph_.learned_positions(name + "positions", words, "", rows - first);
-        const Tensor typed =
-            graph_.embedding(name + "token_type_embeddings", encoder_.token_types(),
-                             {.rows = config_.positive("type_vocab_size"), .channels = width_, .residual = placed});
-        return norm(name + "LayerNorm", on_page(name, typed, boxes), eps_);
+        const std::string name = prefix_ + "embeddings.";
+        const Tensor all =
+            encoder_.embeddings({.channels = width_, .first_position = config_.integer("pad_token_id") + 1});
+        return norm(name + "LayerNorm", on_page(name, all, boxes), eps_);
     }
 
     Tensor on_page(const std::string &name, const Tensor &x, const Tensor &boxes) {

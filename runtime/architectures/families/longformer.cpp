@@ -101,18 +101,9 @@ class Longformer {
     }
 
     [[nodiscard]] Tensor embeddings() const {
-        const std::string name = prefix() + "embeddings.", table = name + "position_embeddings.weight";
-        const int64_t rows = config_.positive("max_position_embeddings"), first = config_.integer("pad_token_id") + 1;
-        graph_.require(table, {rows, width_});
-        draft_.weights.add(name + "positions.weight", draft_.weights.at(table).rows(first, rows));
-        draft_.unused.insert(table);
-        const Tensor words = graph_.embedding(name + "word_embeddings", encoder_.ids(),
-                                              {.rows = config_.positive("vocab_size"), .channels = width_});
-        const Tensor placed = graph_.learned_positions(name + "positions", words, "", rows - first);
-        const Tensor typed =
-            graph_.embedding(name + "token_type_embeddings", encoder_.token_types(),
-                             {.rows = config_.positive("type_vocab_size"), .channels = width_, .residual = placed});
-        return graph_.layer_norm(name + "LayerNorm", typed, {.eps = eps_});
+        const Tensor all =
+            encoder_.embeddings({.channels = width_, .first_position = config_.integer("pad_token_id") + 1});
+        return graph_.layer_norm(prefix() + "embeddings.LayerNorm", all, {.eps = eps_});
     }
 
     [[nodiscard]] Tensor layer(int64_t number, const Tensor &x, const Tensor &global) const {
