@@ -73,6 +73,8 @@ class Planner {
                             {3, has_bias()},
                             {4, static_cast<bool>(s_.distance_bias)},
                             {5, s_.softcap != 0},
+                            {14, static_cast<bool>(s_.first_keys)},
+                            {15, static_cast<bool>(s_.query_lengths)},
                             tile...});
         };
         const int64_t key_heads = s_.q.batch * s_.kv_heads;         // each dispatch covers them all

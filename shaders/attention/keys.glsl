@@ -41,8 +41,6 @@ OPTION(TWO_SIDED, 8) // the window ends as far after a query as it begins before
 OPTION(BY_SLOPE, 9)  // the bias, and not BY_DISTANCE
 OPTION(HAS_SINKS, 10)
 OPTION(HAS_AHEAD, 11) // of these and HAS_MASK one at most
-OPTION(HAS_FIRST_KEYS, 12)
-OPTION(HAS_QUERY_LENGTHS, 13)
 // Read for every score, so they are specialization constants, except in the kernel that takes longest to compile.
 #ifndef BUILT_ONCE
 #undef OPTION
@@ -52,6 +50,8 @@ OPTION(HAS_MASK, 0)
 OPTION(HAS_BIAS, 1)
 OPTION(BY_DISTANCE, 2) // the bias
 OPTION(HAS_CAP, 3)
+OPTION(HAS_FIRST_KEYS, 12)
+OPTION(HAS_QUERY_LENGTHS, 13) // few models have it, and others should not pay for it
 
 layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
 CACHED(k, 1, 0)
