@@ -72,6 +72,7 @@ void SpecialTokens::add_by_id(JsonView tokens, bool by_name) {
     for (const auto &[id, token] : by_id) {
         const std::string content = by_name ? std::string(token.key()) : content_of(token);
         add(token_json(content, token, false), content, id);
+        if (!by_name) described_.insert(content);
     }
 }
 
@@ -103,6 +104,7 @@ void SpecialTokens::read_names(const std::vector<JsonView> &files, const Default
 // A token that a file calls special gets the next free id, if it has none yet.
 std::string SpecialTokens::add_named(JsonView token) {
     std::string content = content_of(token);
+    if (!token.is_string()) described_.insert(content);
     if (const auto known = ids_.find(content); known != ids_.end())
         added_.at(known->second)["special"] = true;
     else
@@ -131,6 +133,12 @@ void SpecialTokens::add(const std::string &token, bool special) {
     const Json plain{{"id", nullptr},   {"content", token},    {"single_word", false}, {"lstrip", false},
                      {"rstrip", false}, {"normalized", false}, {"special", special}};
     add(plain, token, std::nullopt);
+}
+
+void SpecialTokens::take_space_before(const std::string &purpose) {
+    const auto named = purposes_.find(purpose);
+    if (named == purposes_.end() || !named->second || described_.contains(*named->second)) return;
+    added_.at(ids_.at(*named->second))["lstrip"] = true;
 }
 
 std::string SpecialTokens::at(const std::string &purpose, const char *otherwise) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,8 @@ class SpecialTokens {
     [[nodiscard]] std::optional<std::string> find(const std::string &purpose, const char *otherwise);
     // Adds a token of the vocabulary, unless the files have named it.
     void add(const std::string &token, bool special);
+    // The token for a purpose takes the white space before it, unless a file describes it otherwise.
+    void take_space_before(const std::string &purpose);
     // Whether a file lists special tokens without a purpose.
     [[nodiscard]] bool lists_others() const { return lists_others_; }
     // Throws Error(input) if there is none.
@@ -43,8 +46,9 @@ class SpecialTokens {
     const tokenizer::Vocabulary &vocabulary_;
     std::map<std::string, std::optional<std::string>, std::less<>> purposes_; // null: the files say that there is none
     std::map<std::string, int32_t, std::less<>> ids_;
-    std::map<int32_t, Json> added_; // by id
-    int32_t next_;                  // the first id that is free
+    std::map<int32_t, Json> added_;   // by id
+    std::set<std::string> described_; // by files, with more than their text
+    int32_t next_;                    // the first id that is free
     bool lists_others_ = false;
 
     void add(const Json &token, const std::string &content, std::optional<int32_t> id);

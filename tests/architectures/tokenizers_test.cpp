@@ -130,6 +130,7 @@ TEST_CASE("tokenizers: models whose files name no class have that of their type"
          std::initializer_list<std::tuple<const char *, const char *, std::vector<const char *>>>{
              {"spm_t5", "spiece.model", {"t5", "mt5"}},
              {"spm_gemma", "tokenizer.model", {"gemma2", "gemma", "gemma3", "gemma3_text"}},
+             {"spm_pegasus", "spiece.model", {"pegasus"}},
              {"spm_xlm_roberta", "sentencepiece.bpe.model", {"xlm-roberta", "gte"}}}) {
         const TemporaryFolder folder;
         fs::copy(folders / name / file, folder.path() / file);
@@ -142,9 +143,27 @@ TEST_CASE("tokenizers: models whose files name no class have that of their type"
     }
     const TemporaryFolder folder;
     fs::copy(folders / "spm_t5" / "spiece.model", folder.path() / "spiece.model");
-    CHECK_FALSE(architectures::made_tokenizer(folder.path(), "pegasus"));
-    (void)folder.write("tokenizer_config.json", R"({"tokenizer_class": "PegasusTokenizer"})");
-    CHECK_FALSE(architectures::made_tokenizer(folder.path(), "pegasus"));
+    CHECK_FALSE(architectures::made_tokenizer(folder.path(), "bigbird_pegasus"));
+    (void)folder.write("tokenizer_config.json", R"({"tokenizer_class": "ReformerTokenizer"})");
+    CHECK_FALSE(architectures::made_tokenizer(folder.path(), "t5"));
+}
+
+TEST_CASE(
+    "tokenizers: a language that mBART-50 does not have, or a bad number of Pegasus' tokens, is refused by name") {
+    const TemporaryFolder folder;
+    const auto refusal = [&](const char *name, const char *file, const char *settings) {
+        fs::copy(folders / name / file, folder.path() / file, fs::copy_options::overwrite_existing);
+        (void)folder.write("tokenizer_config.json", settings);
+        return message_of([&] { (void)architectures::made_tokenizer(folder.path(), ""); });
+    };
+    CHECK_THAT(refusal("spm_mbart_50", "sentencepiece.bpe.model",
+                       R"({"tokenizer_class": "MBart50Tokenizer", "src_lang": "de"})"),
+               contains("tokenizer_config.json: /src_lang: expected a language of mBART-50, such as \"en_XX\""));
+    CHECK_THAT(refusal("spm_pegasus", "spiece.model", R"({"tokenizer_class": "PegasusTokenizer", "offset": 10001})"),
+               contains("/offset: expected at most 10000"));
+    CHECK_THAT(
+        refusal("spm_pegasus", "spiece.model", R"({"tokenizer_class": "PegasusTokenizer", "unk_token": "<none>"})"),
+        contains("spiece.model: expected the piece '<none>'"));
 }
 
 TEST_CASE("tokenizers: the classes of translators put a language and an end around texts, as transformers does") {

@@ -14,6 +14,7 @@ import shutil
 import sentencepiece
 import tokenizers
 import transformers
+from transformers.models.mbart50 import tokenization_mbart50 as mbart_50
 
 here = pathlib.Path(__file__).parent
 corpus = ["The quick brown fox jumps over the lazy dog.", "Pack my box with five dozen liquor jugs!",
@@ -23,7 +24,8 @@ texts = ["The quick brown fox", "the  cats  don't\tworry\n\n about 12345 caf\u00
          "CAF\u00c9 Z\u00dcRICH na\u0131ve \u01c5", "\u65e5\u672c\u8a9e\u4e2d\u6587 mixed\u4e2dwith words", "e\u0301 combined \u212b",
          "emoji \U0001f600 and \u200b zero width", "[MASK] of [CLS] and <mask> or </s> <|endoftext|>there",
          "<extra_id_1> of</s>the<extra_id_4> \ufb01sh\n\n\n  three   spaces [control_1]", "<s>the</s> <bos> 4 \n\t",
-         "<special> words<special>here  <pad> new_word NEW_WORD", "x" * 120, "tabs\tand\u00a0spaces\r\nlines"]
+         "<special> words<special>here  <pad> new_word NEW_WORD",
+         "de_DE the cat </s>en_XX<mask>  <mask_1> of<mask_2>the <unk_3>dog", "x" * 120, "tabs\tand\u00a0spaces\r\nlines"]
 pairs = [("the cat sat", "on the mat"), ("", "dog"), ("Fox?", " ")]
 
 
@@ -118,6 +120,18 @@ def sentencepiece_folders():
         "sep_token": "</s>", "model_max_length": 512})
     yield folder("spm_t5", "t5", spiece_model=pieces(**unigram, pad_id=0, eos_id=1, unk_id=2, bos_id=-1),
                  tokenizer_config_json={"extra_ids": 5, "tokenizer_class": "T5Tokenizer"})
+    yield folder("spm_mbart_50", "mbart", **{"sentencepiece.bpe_model": pieces(**unigram)}, tokenizer_config_json={
+        "tokenizer_class": "MBart50Tokenizer", "src_lang": "de_DE", "tgt_lang": None, "mask_token": "<mask>"})
+    yield folder("spm_mbart_50_plain", "mbart", **{"sentencepiece.bpe_model": pieces(
+        model_type="unigram", vocab_size=110, normalization_rule_name="identity")}, tokenizer_config_json={
+        "tokenizer_class": "MBart50Tokenizer",
+        "additional_special_tokens": [*mbart_50.FAIRSEQ_LANGUAGE_CODES, "<special>"]})
+    yield folder("spm_pegasus", "pegasus", spiece_model=pieces(**unigram, pad_id=0, eos_id=1, unk_id=2, bos_id=-1))
+    yield folder("spm_pegasus_named", "pegasus", spiece_model=pieces(
+        model_type="unigram", vocab_size=110, normalization_rule_name="identity", pad_id=0, eos_id=1, unk_id=2, bos_id=-1),
+        tokenizer_config_json={"tokenizer_class": "PegasusTokenizer", "offset": 12, "mask_token": "<mask_2>",
+                               "mask_token_sent": "<mask_1>",
+                               "additional_special_tokens": ["<mask_1>", *(f"<unk_{i}>" for i in range(2, 12))]})
     framed = pieces(**unigram, pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]",
                     eos_piece="[SEP]", unk_piece="[UNK]")
     yield folder("spm_deberta", "deberta-v2", spm_model=framed)
