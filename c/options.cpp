@@ -63,8 +63,13 @@ Readers readers_of_tokens(GenerateOptions &out) {
     return readers;
 }
 
+void add_choices(std::initializer_list<const char *> names, GenerateOptions &out, Readers &readers) {
+    for (const char *name : names) readers[name] = [&out, name](const JsonView &v) { out.choices[name] = text_of(v); };
+}
+
 Readers readers_of(GenerateOptions &out) {
     Readers readers = readers_of_tokens(out);
+    add_choices({"language", "source_language"}, out, readers);
     readers["min_length"] = [&](const JsonView &v) { out.min_length = v.integer(0, most_tokens); };
     readers["stop"] = [&](const JsonView &v) { out.stop = texts_of(v); };
     readers["json_schema"] = [&](const JsonView &v) { out.grammar = Grammar::json_schema(v.written(), "json_schema"); };
@@ -115,8 +120,7 @@ TranscriptionOptions transcription_options(const char *json) {
     using Form = TranscriptionOptions::Form;
     TranscriptionOptions out;
     Readers readers = readers_of_tokens(out.generate);
-    for (const char *choice : {"language", "task"})
-        readers[choice] = [&out, choice](const JsonView &v) { out.generate.choices[choice] = text_of(v); };
+    add_choices({"language", "task"}, out.generate, readers);
     readers["timestamps"] = [&](const JsonView &v) {
         out.generate.timestamps = one_of<Timestamps>(
             v,

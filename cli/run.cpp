@@ -30,7 +30,7 @@ struct RunOptions {
     std::filesystem::path model;
     std::vector<std::string> texts;
     TensorArguments tensors;
-    std::string language, task, timestamps, subtitles, on_error = "stop";
+    std::string language, source_language, task, timestamps, subtitles, on_error = "stop";
     SessionArguments session;
     LoadArguments load;
     std::filesystem::path draft;
@@ -140,11 +140,11 @@ int run_audio(const RunOptions &options, GenerateOptions generate, const AudioFo
 // ---- The command ----
 
 std::vector<std::string> generate_options() {
-    std::vector<std::string> out{"--timestamps", "--subtitles",  "--image",         "--batch",          "--beams",
-                                 "--hypotheses", "--likeliest",  "--prompt-scores", "--length-penalty", "--seed",
-                                 "--max-length", "--min-length", "--ignore-end",    "--stop",           "--cache",
-                                 "--language",   "--task",       "--json-schema",   "--grammar",        "--regex",
-                                 "--draft"};
+    std::vector<std::string> out{"--timestamps", "--subtitles",      "--image",         "--batch",          "--beams",
+                                 "--hypotheses", "--likeliest",      "--prompt-scores", "--length-penalty", "--seed",
+                                 "--max-length", "--min-length",     "--ignore-end",    "--stop",           "--cache",
+                                 "--language",   "--task",           "--json-schema",   "--grammar",        "--regex",
+                                 "--draft",      "--source-language"};
     for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
     return out;
 }
@@ -233,8 +233,10 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     GenerateOptions generate = options.generate;
     generate.grammar = grammar_of(options.grammar);
     if (options.likeliest) generate.likeliest = static_cast<size_t>(*options.likeliest);
-    if (!options.language.empty()) generate.choices["language"] = options.language;
-    if (!options.task.empty()) generate.choices["task"] = options.task;
+    for (const auto &[name, chosen] : {std::pair{"language", options.language},
+                                       {"source_language", options.source_language},
+                                       {"task", options.task}})
+        if (!chosen.empty()) generate.choices[name] = chosen;
     const std::optional<TextGeneration> &generation = contents.generation;
     if (generation && !generate.beams) generate.beams = generation->beams, generate.beams_compete = true;
     if (generate.beams == 1 && !output.json())
@@ -307,7 +309,11 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     add_draft_option(app, options->draft);
     add_cache_option(app, options->session);
     add_session_options(app, options->session);
-    app.option("--language", options->language, "NAME", "language of the speech, such as en; default: detected")
+    app.option("--language", options->language, "NAME",
+               "language of the speech, such as en (default: detected), or the one to translate to")
+        .not_empty();
+    app.option("--source-language", options->source_language, "NAME",
+               "language to translate from; default: that of the tokenizer's files")
         .not_empty();
     app.option("--task", options->task, "NAME", "transcribe, or translate to English; default: transcribe").not_empty();
     app.choice("--timestamps", options->timestamps, {"segments", "words", "characters"},

@@ -9,6 +9,10 @@
 #include "tokens.hpp"
 #include "writing.hpp"
 
+#include "base/joined.hpp"
+#include "base/nearest.hpp"
+#include "base/utf8.hpp"
+
 #include <lamina/texts.hpp>
 
 #include <algorithm>
@@ -204,6 +208,21 @@ void expect_tokens(const Engine &engine, const std::map<int32_t, double> &biases
                       "logit_bias");
 }
 
+void expect_languages(const Engine &engine, const Choices &languages) {
+    const auto &known = engine.contents().generation->choices;
+    for (const auto &[field, name] : languages) {
+        const auto choice = known.find(field);
+        if (choice == known.end())
+            throw Refusal(400, "request: /" + field + ": " + engine.name() + " has no such setting; leave it out",
+                          field);
+        if (std::ranges::find(choice->second, name) == choice->second.end())
+            throw Refusal(400,
+                          "request: /" + field + ": " + in_quotes(name) + " is not supported by the model" +
+                              did_you_mean(name, choice->second) + "; supported: " + joined(choice->second),
+                          field);
+    }
+}
+
 // Of the texts below, before there is memory for them.
 size_t bytes_of_echoes(const Engine &engine, const AnswerRequest &request,
                        const std::vector<std::vector<int32_t>> &prompts) {
@@ -279,6 +298,7 @@ Response Api::write(const Call &call, const AnswerRequest &request, const Prompt
                           " tokens together would take too much memory; ask for fewer at once",
                       "n");
     expect_tokens(engine, request.biases);
+    expect_languages(engine, request.languages);
     size_t memory = 0;
     if (options.likeliest) {
         const auto longest = static_cast<size_t>(engine.room().length);

@@ -184,6 +184,8 @@ AnswerRequest completion_request(std::string_view body) {
     if (out.echo_alone) out.max_length = 1; // a model writes at least one token, which nobody is told of
     if (request.has("best_of")) read_tried(request.at("best_of"), out);
     if (request.has("logprobs")) out.likeliest = static_cast<size_t>(request.at("logprobs").integer(0, most_likeliest));
+    for (const char *field : {"language", "source_language"})
+        if (request.has(field)) out.languages[field] = request.at(field).string();
     const JsonView prompt = request.at("prompt");
     if (has_ids(prompt))
         out.ids = ids_of_texts(prompt);
@@ -267,6 +269,7 @@ GenerateOptions options_of(const AnswerRequest &request, const GenerateOptions &
                                               ": has no effect without a temperature, for which this model's makers "
                                               "suggest nothing; set it, too");
     }
+    out.choices = request.languages;
     out.reuse = true; // conversations begin alike, and with all that was said before
     out.biases = request.biases;
     out.min_length = request.min_length;

@@ -38,6 +38,7 @@ struct AnswerRequest {
     std::map<int32_t, double> biases;                    // by token
     int64_t min_length = 0;                              // in tokens
     bool ignore_end = false;
+    Choices languages;               // of one that translates
     std::optional<size_t> likeliest; // how many of the likeliest tokens are told of in each place; nothing: no scores
     std::optional<uint64_t> seed;
     std::vector<std::string> stop;

@@ -95,7 +95,7 @@ struct TextGeneration {
     std::optional<AudioFormat> audio; // of the input, if it is audio
     // Tokens of the target: every output begins with `start`, and any of `end` ends it.
     std::vector<std::string> start, end;
-    // Settings that the start depends on, with their values: GenerateOptions::choices.
+    // Settings that a model takes as tokens, with their values: GenerateOptions::choices.
     std::map<std::string, std::vector<std::string>, std::less<>> choices;
     int64_t max_length = 0;               // maximum number of tokens in an output, not counting the end
     int64_t beams = 1;                    // of a search, unless GenerateOptions::beams says how many

@@ -82,7 +82,7 @@ typedef int lamina_piece(void *user, const char *piece);
    min_length in tokens; seed; stop (a text or a list); json_schema (a schema), regex or grammar (GBNF), which the text
    must match; special_tokens (false: the text has them itself); reuse (true: what the text has in common with the last
    one is not computed again); guess_ahead (where a text repeats itself, so many tokens are guessed, and checked in one
-   step). */
+   step); language and source_language of a model that translates ("fra_Latn"). */
 LAMINA_C_API int lamina_generate(lamina_model *model, const char *text, const char *options, lamina_piece *piece,
                                  void *user, char **out);
 

@@ -131,7 +131,7 @@ struct SessionOptions {
     std::function<void(const GraphTimes &)> profile{};
 };
 
-// Settings that a model takes as the first tokens of its output: {"language", "en"}, {"task", "translate"}.
+// Settings that a model takes as tokens: {"language", "en"}, {"task", "translate"}, {"source_language", "deu_Latn"}.
 // TextGeneration::choices (inspect.hpp) lists those of a model.
 using Choices = std::map<std::string, std::string, std::less<>>;
 

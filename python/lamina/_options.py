@@ -61,7 +61,8 @@ class GenerateOptions(TypedDict, total=False):
     max_length
         Tokens of a text; by default as many as the model suggests.
     choices
-        Settings that the model takes: {"language": "en", "task": "translate"}.
+        Settings that the model takes: {"language": "en", "task": "translate"} of one that hears, {"language": "fra_Latn",
+        "source_language": "deu_Latn"} of one that translates.
     stop
         The output ends before the first of these strings; as the model says, else none.
     grammar

@@ -78,6 +78,26 @@ void check_ids(const model::Model &model, const plan::GraphPlan &plan, const std
                                           std::to_string(codec.size()) + " in " + codec.file());
 }
 
+void check_choice(const model::Model &model, const std::string &name, const model::TokenChoice &choice,
+                  int64_t scores) {
+    const model::Generation &g = *model.generation;
+    const auto fail = [&](const char *key, const std::string &what) {
+        throw Error(ErrorCode::input, model::place_in(model, "/tokens/choices/" + name + "/" + key) + ": " + what);
+    };
+    const size_t places = model.tokens.start.size();
+    const bool translates = !g.encode.empty() && g.takes_texts(),
+               of_source = choice.at != model::TokenChoice::At::output;
+    if (of_source && !translates) fail("source", "only a model with an encoder of texts has it");
+    if (!of_source && choice.place >= places && !(translates && places == 1))
+        fail("place", "expected one in \"start\", which has " + std::to_string(places) +
+                          "; only behind the start of one token of a model with an encoder of texts may one be chosen");
+    const auto end = of_source ? static_cast<int64_t>(g.source->size()) : scores;
+    for (const auto &[wanted, id] : choice.ids)
+        if (id >= end)
+            fail("ids", "expected ids below " + std::to_string(end) + ", found " + std::to_string(id) + " for " +
+                            in_quotes(wanted));
+}
+
 void check_tokens(const model::Model &model, int64_t scores) {
     std::string place = "/tokens/";
     const auto check = [&](const model::Ids &ids, const char *key) {
@@ -89,8 +109,7 @@ void check_tokens(const model::Model &model, int64_t scores) {
     };
     const model::OutputTokens &tokens = model.tokens;
     for (const model::Ids &choice : tokens.start) check(choice, "start");
-    for (const auto &[name, choice] : tokens.choices)
-        for (const auto &[wanted, id] : choice.ids) check({id}, "choices");
+    for (const auto &[name, choice] : tokens.choices) check_choice(model, name, choice, scores);
     check(tokens.end, "end");
     check(tokens.suppress, "suppress");
     check(tokens.begin_suppress, "begin_suppress");

@@ -39,6 +39,7 @@ struct TextSettings {
     std::optional<Tokenizer> tokenizer; // none: `source` and `target` describe SentencePiece models
     std::string file;                   // the tokenizer's
     Json source = {}, target = {};      // of a model that generates text, as model.json describes its tokenizers
+    std::map<std::string, int32_t> special = {}; // without `tokenizer`: tokens of the source that are no pieces
     std::optional<model::Chat> chat = {};
     int64_t positions = INT32_MAX;       // how many tokens a text may have
     int64_t context = INT32_MAX;         // the longest text that the model was trained with, in tokens

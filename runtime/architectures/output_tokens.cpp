@@ -49,7 +49,12 @@ Json json_of(const model::OutputTokens &tokens) {
     for (const auto &[name, choice] : tokens.choices) {
         Json ids = Json::object();
         for (const auto &[wanted, id] : choice.ids) ids[wanted] = id;
-        choices[name] = {{"place", choice.place}, {"ids", ids}};
+        using At = model::TokenChoice::At;
+        choices[name]["ids"] = ids;
+        if (choice.at == At::output)
+            choices[name]["place"] = choice.place;
+        else
+            choices[name]["source"] = choice.at == At::source_begin ? "begin" : "end";
     }
     Json out{{"start", tokens.start},
              {"end", tokens.end},

@@ -3,7 +3,7 @@
 #include "architectures/generation_settings.hpp"
 #include "architectures/listed_tokens.hpp"
 #include "architectures/made_tokenizer.hpp"
-#include "architectures/marian_tokenizers.hpp"
+#include "architectures/numbered_pieces.hpp"
 #include "architectures/pair_text.hpp"
 #include "architectures/special_tokens.hpp"
 #include "architectures/token_vectors.hpp"
@@ -158,8 +158,9 @@ std::optional<TextSettings> read_text_settings(const Config &config, const Confi
         const int64_t rows = config.find("vocab_size") ? config.positive("vocab_size") : INT32_MAX;
         out.tokenizer = with_listed_tokens(Tokenizer::load(folder / out.file), folder, rows);
         out.source = out.target = Json{{"tokenizer", out.file}};
-    } else if (auto pieces = marian_tokenizers(folder)) {
+    } else if (auto pieces = numbered_pieces(folder, TokenizerSettings(folder), config.text("model_type", ""))) {
         out.file = std::move(pieces->file);
+        out.special = std::move(pieces->special);
         out.source = std::move(pieces->source), out.target = std::move(pieces->target);
     } else {
         return std::nullopt;

@@ -5,6 +5,7 @@
 #include "base/utf8.hpp"
 #include "generation/alignment.hpp"
 #include "generation/answer.hpp"
+#include "generation/choices.hpp"
 #include "generation/generation_shapes.hpp"
 #include "generation/slots.hpp"
 #include "generation/stop.hpp"
@@ -66,28 +67,6 @@ size_t sources_at_once(const detail::SessionState &session, const GenerateOption
 
 } // namespace
 
-std::vector<Ids> start_of(const model::Model &model, const GenerateOptions &options) {
-    std::vector<Ids> out = model.tokens.start;
-    for (const auto &[name, wanted] : options.choices) {
-        const auto choice = model.tokens.choices.find(name);
-        if (choice == model.tokens.choices.end())
-            throw Error(ErrorCode::usage, name + ": " + model.folder.string() + " has no such setting" +
-                                              (model.tokens.choices.empty()
-                                                   ? "; leave it out"
-                                                   : "; its settings are " + joined(names_of(model.tokens.choices))));
-        const auto &[place, ids] = choice->second;
-        const auto id = ids.find(wanted);
-        if (id == ids.end())
-            throw Error(ErrorCode::usage, name + ": " + in_quotes(wanted) + " is not supported by the model" +
-                                              did_you_mean(wanted, names_of(ids)) +
-                                              "; supported: " + joined(names_of(ids)));
-        out[place] = {id->second};
-    }
-    if (options.timestamps != Timestamps::none && !out.empty() && out.back() == Ids{model.tokens.timestamps->none})
-        out.pop_back();
-    return out;
-}
-
 std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, const std::vector<std::string> &texts,
                                               const GenerateOptions &options) {
     check_options(options);
@@ -148,7 +127,10 @@ Task task_of(const model::Model &model, Source source, uint64_t number, size_t p
              const std::shared_ptr<const GenerateOptions> &options) {
     const model::Generation &g = *model.generation;
     Task task;
-    task.prefix = start_of(model, *options);
+    ChosenTokens chosen = chosen_tokens(model, *options);
+    task.prefix = std::move(chosen.start);
+    task.first = chosen.first;
+    if (auto *const ids = std::get_if<Ids>(&source)) chosen.put_into(*ids);
     task.number = number;
     task.positions = positions;
     task.options = options;

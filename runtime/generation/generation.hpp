@@ -37,8 +37,4 @@ void check_options(const GenerateOptions &options);
 [[nodiscard]] Task task_of(const model::Model &model, Source source, uint64_t number, size_t positions,
                            const std::shared_ptr<const GenerateOptions> &options);
 
-// The tokens.start of the model, with the options' choices and timestamps applied. Throws Error(usage) for a choice
-// that the model does not have.
-[[nodiscard]] std::vector<Ids> start_of(const model::Model &model, const GenerateOptions &options);
-
 } // namespace lamina::generation

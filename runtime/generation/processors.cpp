@@ -66,13 +66,11 @@ bool Processors::change(const Unfinished &text) const {
 bool Processors::is_begin(const Unfinished &text) const {
     const std::optional<model::AudioInput> &audio = model_.generation->audio;
     const bool whispers = audio && !audio->frames;
-    const bool forced = settings_.forced_bos_token_id && text.prefix == 1 && !whispers;
+    const bool forced = first_ && text.prefix == 1 && !whispers;
     return !model_.tokens.begin_suppress.empty() && text.tokens.size() == text.prefix + (forced ? 1 : 0);
 }
 
-bool Processors::forces_begin(const Unfinished &text) const {
-    return settings_.forced_bos_token_id && text.tokens.size() == 1;
-}
+bool Processors::forces_begin(const Unfinished &text) const { return first_ && text.tokens.size() == 1; }
 
 bool Processors::forces_end(const Unfinished &text) const {
     return !settings_.forced_eos_token_id.empty() && text.tokens.size() + 1 == text.longest;
@@ -96,7 +94,7 @@ void Processors::apply(std::span<float> scores, const Unfinished &text, Ids &roo
     for (const Ids &sequence : settings_.bad_words_ids)
         if (is_begun(sequence, text.tokens)) scores[static_cast<size_t>(sequence.back())] = excluded;
     if (is_short(text)) suppress(scores, model_.tokens.end);
-    if (forces_begin(text)) force(scores, {&*settings_.forced_bos_token_id, 1});
+    if (forces_begin(text)) force(scores, {&*first_, 1});
     if (forces_end(text)) force(scores, settings_.forced_eos_token_id);
     if (settings_.remove_invalid_values) make_finite(scores);
     if (settings_.exponential_decay_length_penalty) favour_ends(scores, text);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,9 +27,10 @@ struct Unfinished {
 
 class Processors {
   public:
-    // Both must outlive this. The options are as resolved() gives them.
-    Processors(const model::Model &model, const GenerateOptions &options)
-        : model_(model), settings_(model.generation->decoding), options_(options) {}
+    // Both must outlive this. The options are as resolved() gives them. `first`: Task::first.
+    Processors(const model::Model &model, const GenerateOptions &options, std::optional<int32_t> first = {})
+        : model_(model), settings_(model.generation->decoding), options_(options),
+          first_(first ? first : settings_.forced_bos_token_id) {}
 
     // Whether most steps of a text change scores other than by suppressing always the same tokens.
     [[nodiscard]] bool change_most_steps() const;
@@ -51,6 +53,7 @@ class Processors {
     const model::Model &model_;
     const model::Decoding &settings_;
     const GenerateOptions &options_;
+    std::optional<int32_t> first_;           // is forced to be the first token behind the start
     mutable std::map<int32_t, bool> breaks_; // what breaks() has found
 };
 

@@ -52,7 +52,7 @@ void normalize(std::span<float> scores) {
 } // namespace
 
 Search::Search(const model::Model &model, Task task)
-    : model_(model), task_(std::move(task)), processors_(model, options()),
+    : model_(model), task_(std::move(task)), processors_(model, options(), task_.first),
       constraint_(constraint_of(*model.generation, task_)), live_(static_cast<size_t>(options().beams.value())) {
     for (Beam &beam : live_) beam.tokens.reserve(task_.prefix.size() + std::min(task_.max_length, usual_tokens));
     finished_.reserve(live_.size() + 1);

@@ -34,9 +34,10 @@ struct Task {
     Source source;           // for the encoder; without one it is not looked at
     std::vector<Ids> prefix; // what the text begins with, place by place: the start tokens, and without an encoder the
                              // prompt. Not empty. Of several tokens for a place, the likeliest is taken
-    uint64_t number = 0;     // so that a text is sampled the same in every batch
-    size_t max_length = 0;   // tokens beyond the prefix, the end not counted
-    size_t positions = 0;    // tokens that there are positions for, prefix included
+    std::optional<int32_t> first{}; // token after that, whatever its score; none: as model::Decoding says
+    uint64_t number = 0;            // so that a text is sampled the same in every batch
+    size_t max_length = 0;          // tokens beyond the prefix, the end not counted
+    size_t positions = 0;           // tokens that there are positions for, prefix included
     std::shared_ptr<const GenerateOptions> options;
     std::vector<detail::SeenImages::One> images{}; // whose tokens are in the prefix
 };

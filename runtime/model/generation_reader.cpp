@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t longest_generation = 100000;
 
 std::shared_ptr<const TextCodec> codec_at(JsonView value, const TextFiles &files) {
-    value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer", "special", "end", "clean_up"});
+    value.allow_keys({"vocabulary", "split", "lowercase", "tokenizer", "special", "begin", "end", "clean_up"});
     if (value.has("tokenizer")) {
         for (const char *key : {"split", "lowercase"})
             if (value.has(key)) value.at(key).fail("a tokenizer says this by itself; leave the key out");
@@ -185,11 +185,20 @@ std::vector<int32_t> ids_at(JsonView value) {
     return ids;
 }
 
-// {"place": 1, "ids": {"en": 50259, "de": 50261}}
-StartChoice choice_at(JsonView value, size_t places) {
-    value.allow_keys({"place", "ids"});
-    if (places == 0) value.fail("expected a start: choices are positions of it");
-    StartChoice out{.place = static_cast<size_t>(value.at("place").integer(0, static_cast<int64_t>(places) - 1))};
+// {"place": 1, "ids": {"en": 50259, "de": 50261}}; of a source, "source": "begin" or "end" stands for the place.
+TokenChoice choice_at(JsonView value, size_t places) {
+    value.allow_keys({"place", "source", "ids"});
+    TokenChoice out;
+    if (value.has("source")) {
+        const std::string_view at = value.at("source").string();
+        if (at != "begin" && at != "end")
+            value.at("source").fail("expected \"begin\" or \"end\", found " + in_quotes(at) +
+                                    did_you_mean(at, {"begin", "end"}));
+        if (value.has("place")) value.at("place").fail("\"source\" says the place; leave this key out");
+        out.at = at == "begin" ? TokenChoice::At::source_begin : TokenChoice::At::source_end;
+    } else {
+        out.place = static_cast<size_t>(value.at("place").integer(0, static_cast<int64_t>(places)));
+    }
     for (const JsonView id : value.at("ids").members()) out.ids.emplace(id.key(), id_at(id));
     return out;
 }

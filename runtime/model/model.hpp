@@ -181,9 +181,12 @@ struct TextFiles {
     std::function<std::string(const std::string &file)> text; // the bytes of the file
 };
 
-// A position of the start whose token a caller may choose by name.
-struct StartChoice {
-    size_t place = 0;                                     // in OutputTokens::start
+// A token that a caller may choose by name.
+struct TokenChoice {
+    enum class At { output, source_begin, source_end };
+    // source_begin: in front of a source's tokens, in place of another of `ids` there; source_end: likewise behind them
+    At at = At::output;
+    size_t place = 0; // of output: in OutputTokens::start; behind it, the first token that is written
     std::map<std::string, int32_t, std::less<>> ids = {}; // "en" -> 50259
 };
 
@@ -201,7 +204,7 @@ struct OutputTokens {
     // What the decoder is given first, before a prompt, if there is one. A list of several is a choice: the likeliest
     // of them there, such as the language of speech.
     std::vector<std::vector<int32_t>> start = {};
-    std::map<std::string, StartChoice, std::less<>> choices = {}; // "language" -> ...
+    std::map<std::string, TokenChoice, std::less<>> choices = {}; // "language" -> ...
     std::vector<int32_t> end = {};                                // each of them ends an output
     std::vector<int32_t> suppress = {};                           // never chosen
     std::vector<int32_t> begin_suppress = {};                     // not chosen right after the start

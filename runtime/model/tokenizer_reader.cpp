@@ -6,6 +6,9 @@
 #include "tokenizer/reader.hpp"
 #include "tokenizer/sentencepiece_model.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace lamina::model {
 namespace {
 
@@ -19,7 +22,7 @@ std::vector<tokenizer::AddedToken> special_tokens_of(JsonView value) {
     return out;
 }
 
-tokenizer::SpecialToken end_of(JsonView value, const std::vector<tokenizer::AddedToken> &special) {
+tokenizer::SpecialToken special_at(JsonView value, const std::vector<tokenizer::AddedToken> &special) {
     for (const tokenizer::AddedToken &token : special)
         if (token.content == value.string()) return {token.content, token.id};
     value.fail("expected one of the special tokens, found " + in_quotes(value.string()));
@@ -36,7 +39,8 @@ Tokenizer cleaning_up(const Tokenizer &tokenizer, JsonView value) {
 
 Tokenizer read_tokenizer(JsonView value, const TextFiles &files) {
     const std::string file = file_at(value.at("tokenizer"));
-    if (!value.has("vocabulary") && !value.has("special") && !value.has("end"))
+    if (std::ranges::none_of(std::array{"vocabulary", "special", "begin", "end"},
+                             [&](const char *key) { return value.has(key); }))
         return cleaning_up(files.tokenizer(file), value);
     tokenizer::SentencePieceSettings settings;
     if (value.has("vocabulary")) {
@@ -45,7 +49,8 @@ Tokenizer read_tokenizer(JsonView value, const TextFiles &files) {
         settings.ids = tokenizer::read_vocabulary(vocabulary.root());
     }
     if (value.has("special")) settings.special = special_tokens_of(value.at("special"));
-    if (value.has("end")) settings.end = end_of(value.at("end"), settings.special);
+    if (value.has("begin")) settings.begin = special_at(value.at("begin"), settings.special);
+    if (value.has("end")) settings.end = special_at(value.at("end"), settings.special);
     return cleaning_up(Tokenizer(std::make_shared<const Tokenizer::Parts>(
                            tokenizer::read_sentencepiece_model(files.text(file), file, std::move(settings)))),
                        value);

@@ -57,10 +57,18 @@ Tokenizer::Parts read_sentencepiece_model(std::string_view bytes, const std::str
     Tokenizer::Parts out;
     out.model = model_of(sentencepieces, std::move(settings.ids), file);
     out.added = AddedTokens(std::move(settings.special), out.normalizer);
-    if (settings.end) {
-        const TemplatePiece end{0, {*settings.end}, 0};
-        out.post_processor = template_processing({{0, {}, 0}, end}, {{0, {}, 0}, end, {1, {}, 1}, end});
+    std::vector<TemplatePiece> one, two;
+    const auto add = [&](const std::optional<SpecialToken> &token, std::vector<TemplatePiece> &to) {
+        if (token) to.push_back({0, {*token}, 0});
+    };
+    for (std::vector<TemplatePiece> *const pieces : {&one, &two}) {
+        add(settings.begin, *pieces);
+        pieces->push_back({0, {}, 0});
+        add(settings.end, *pieces);
     }
+    two.push_back({1, {}, 1});
+    add(settings.end, two);
+    if (one.size() > 1) out.post_processor = template_processing(std::move(one), std::move(two));
     out.decoder = [sentencepieces](const std::vector<std::string> &pieces) {
         return std::vector<std::string>{with_spaces(sentencepieces->text_of(pieces))};
     };

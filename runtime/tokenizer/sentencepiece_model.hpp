@@ -15,8 +15,8 @@ namespace lamina::tokenizer {
 // What some models keep beside the file.
 struct SentencePieceSettings {
     std::optional<Vocabulary> ids = {}; // of the pieces, with "<unk>" for those that it lacks; default: the file's own
-    std::vector<AddedToken> special = {}; // also found in texts, and left out of decoded text
-    std::optional<SpecialToken> end = {}; // added after a text
+    std::vector<AddedToken> special = {};             // also found in texts, and left out of decoded text
+    std::optional<SpecialToken> begin = {}, end = {}; // added before and after a text
 };
 
 // Throws Error(input) if the bytes are not such a model.

@@ -24,6 +24,12 @@ inline lamina::Session session_of(const std::filesystem::path &folder) {
     return runtime().session(runtime().load(folder), runtime().device("cpu"));
 }
 
+// The tiny model of this name with the SentencePiece files that sentencepiece/make.py trained.
+inline void copy_with_pieces(const std::string &name, const TemporaryFolder &folder) {
+    std::filesystem::copy(architectures / "models" / name, folder.path(), std::filesystem::copy_options::recursive);
+    std::filesystem::copy(architectures / "sentencepiece" / name, folder.path());
+}
+
 // Why a model sees no images, or is refused altogether; "" if it sees them.
 inline std::string why_no_images(const std::filesystem::path &folder) {
     std::string why;

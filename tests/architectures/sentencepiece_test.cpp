@@ -1,4 +1,4 @@
-// Folders of T5 and Marian whose tokenizers are SentencePiece models.
+// Folders of T5, Marian and M2M-100 whose tokenizers are SentencePiece models.
 #include "catch.hpp"
 #include "folders.hpp"
 
@@ -12,21 +12,11 @@ using nlohmann::json;
 using test::runtime;
 namespace fs = std::filesystem;
 
-namespace {
-
-// The tiny model of this name with the SentencePiece files that make.py trained.
-void copy_model(const std::string &name, const TemporaryFolder &folder) {
-    fs::copy(test::architectures / "models" / name, folder.path(), fs::copy_options::recursive);
-    fs::copy(test::architectures / "sentencepiece" / name, folder.path());
-}
-
-} // namespace
-
 TEST_CASE("SentencePiece folders: token ids and texts are those of transformers") {
     const json expected = test::json_of(test::architectures / "sentencepiece" / "expected.json");
-    for (const char *name : {"t5", "marian"}) {
+    for (const char *name : {"t5", "marian", "m2m_100"}) {
         const TemporaryFolder folder;
-        copy_model(name, folder);
+        test::copy_with_pieces(name, folder);
         const auto model = architectures::open(folder.path());
         REQUIRE(model->generation.has_value());
         for (const auto &[text, ids] :
@@ -40,10 +30,10 @@ TEST_CASE("SentencePiece folders: token ids and texts are those of transformers"
 }
 
 TEST_CASE("SentencePiece folders: models generate text from them, also after conversion") {
-    for (const char *name : {"t5", "marian"}) {
+    for (const char *name : {"t5", "marian", "m2m_100"}) {
         INFO(name);
         const TemporaryFolder folder, converted;
-        copy_model(name, folder);
+        test::copy_with_pieces(name, folder);
         convert(runtime(), folder.path(), {}).model.save(converted.path() / "model");
         const auto generated = [&](const fs::path &path) {
             GenerateOptions options;
@@ -58,7 +48,7 @@ TEST_CASE("SentencePiece folders: models generate text from them, also after con
 
 TEST_CASE("SentencePiece folders: bad files are refused by name") {
     const TemporaryFolder folder;
-    copy_model("marian", folder);
+    test::copy_with_pieces("marian", folder);
     const auto refusal = [&] { return message_of([&] { (void)architectures::open(folder.path()); }); };
     const std::string vocabulary = folder.read("vocab.json");
     folder.write("vocab.json", R"({"</s>": 0, "a": 1})");
@@ -68,4 +58,21 @@ TEST_CASE("SentencePiece folders: bad files are refused by name") {
     folder.write("vocab.json", vocabulary);
     folder.write("target.spm", "no model");
     CHECK_THAT(refusal(), matchers::contains("target.spm: not a SentencePiece model"));
+
+    const TemporaryFolder many;
+    test::copy_with_pieces("m2m_100", many);
+    const auto refused = [&](const char *file, const std::string &content) {
+        const std::string before = many.read(file);
+        many.write(file, content);
+        const std::string why = message_of([&] { (void)architectures::open(many.path()); });
+        many.write(file, before);
+        return why;
+    };
+    CHECK_THAT(refused("tokenizer_config.json", R"({"src_lang": "xx"})"),
+               matchers::contains("/src_lang: expected a language of \"m2m100\", found 'xx'"));
+    CHECK_THAT(refused("tokenizer_config.json", R"({"language_codes": "all"})"),
+               matchers::contains("expected \"m2m100\" or \"wmt21\", found 'all'"));
+    CHECK_THAT(refused("vocab.json", R"({"<unk>": 0})"),
+               matchers::contains("vocab.json: expected the token '</s>', which ends texts"));
+    CHECK_THAT(refused("sentencepiece.bpe.model", "no model"), matchers::contains("not a SentencePiece model"));
 }

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
@@ -19,7 +20,10 @@ class Completions(unittest.TestCase):
         cls.model = talking(pathlib.Path(folder.name) / "llama")
         cls.spelled = spelling(pathlib.Path(folder.name) / "spelling")
         long = talking(pathlib.Path(folder.name) / "long", {"max_position_embeddings": 100000})
-        cls.server = server_of(cls, lamina, [cls.model, cls.spelled, long, repository / "models" / "g2p"])
+        translator = pathlib.Path(folder.name) / "translator"
+        for files in ["models", "sentencepiece"]:
+            shutil.copytree(repository / "tests" / "architectures" / files / "m2m_100", translator, dirs_exist_ok=True)
+        cls.server = server_of(cls, lamina, [cls.model, cls.spelled, long, repository / "models" / "g2p", translator])
 
     def complete(self, prompt, **more):
         return self.server.post("/v1/completions", {"model": "llama", "prompt": prompt, "max_tokens": 6, **more})
@@ -50,6 +54,25 @@ class Completions(unittest.TestCase):
             for i in range(2):
                 self.assertEqual("".join(c["text"] for each in events for c in each["choices"] if c["index"] == i),
                                  whole[i]["text"])
+
+    def test_translate_between_languages(self):
+        def translated(**more):
+            return self.complete("die katze sitzt dort", **{"model": "translator", "logprobs": 0} | more)
+
+        scores = set()
+        for source in ["de", "en"]:
+            for target in ["en", "zh"]:
+                status, _, body = translated(source_language=source, language=target)
+                self.assertEqual(status, 200, body)
+                scores.add(sum(body["choices"][0]["logprobs"]["token_logprobs"]))
+        self.assertEqual(len(scores), 4)
+        for model, field, value, what in [
+                ("translator", "language", "fr", "'fr' is not supported by the model; supported: cs, de, en"),
+                ("translator", "source_language", "fr", "/source_language: 'fr' is not"),
+                ("llama", "language", "en", "/language: llama has no such setting")]:
+            status, _, body = translated(model=model, **{field: value})
+            self.assertEqual((status, body["error"]["param"]), (400, field))
+            self.assertIn(what, body["error"]["message"])
 
     def test_score_prompts(self):
         """Each token as if it were an answer to those before it."""

@@ -143,6 +143,8 @@ class TheDocument(unittest.TestCase):
                         status, _, found = self.server.post(path, body, **boss)
                         if name in ["tools"] and value and "template of talker" in str(found):
                             continue # it is understood, but the model calls none
+                        if name in ["language", "source_language"] and value and "no such setting" in str(found):
+                            continue # it is understood, but the model does not translate
                         self.assertEqual(status, 200, found)
 
     def some(self, path, name, schema):

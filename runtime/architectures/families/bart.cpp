@@ -3,6 +3,7 @@
 // Pegasus (Zhang et al., arXiv:1912.08777), and Marian's translation models (Junczys-Dowmunt et al., arXiv:1804.00344).
 #include "architectures/architecture.hpp"
 #include "architectures/bart_layers.hpp"
+#include "architectures/languages.hpp"
 #include "architectures/weight_parts.hpp"
 
 #include <array>
@@ -45,6 +46,7 @@ class Bart {
     }
 
     void build() {
+        if (draft_.texts) add_languages(*draft_.texts, draft_.tokens);
         choose_tables();
         const Tensor memory = encoder();
         if (classifies_) return encode_.output("logits", classes(decoder(memory)));

@@ -22,8 +22,8 @@ constexpr double eps = 1e-5;
 int32_t id_of(JsonView value) { return static_cast<int32_t>(value.integer(0, INT32_MAX)); }
 
 // From "lang_to_id" ({"<|de|>": 50261, ...}) or "task_to_id" ({"translate": 50358, ...}).
-model::StartChoice choice_of(JsonView ids, size_t place) {
-    model::StartChoice out{.place = place};
+model::TokenChoice choice_of(JsonView ids, size_t place) {
+    model::TokenChoice out{.place = place};
     for (const JsonView id : ids.members()) {
         const std::string name(id.key());
         const bool marked = name.starts_with("<|") && name.ends_with("|>");
@@ -34,7 +34,7 @@ model::StartChoice choice_of(JsonView ids, size_t place) {
 
 // The id that the settings name ("de", "<|de|>", "transcribe"); all of them, if they name none.
 std::vector<int32_t> chosen(const Config &generation, const char *key, const std::string &otherwise,
-                            const model::StartChoice &choice) {
+                            const model::TokenChoice &choice) {
     std::string wanted = generation.text(key, otherwise);
     if (wanted.starts_with("<|") && wanted.ends_with("|>")) wanted = wanted.substr(2, wanted.size() - 4);
     std::vector<int32_t> all;

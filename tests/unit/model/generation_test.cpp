@@ -66,6 +66,30 @@ TEST_CASE("generation: tokens are given in the block, or as ids") {
     CHECK_THAT(message_of([&] { (void)with(R"({"suppressed": []})"); }), contains("did you mean 'suppress'?"));
 }
 
+TEST_CASE("generation: tokens that a caller chooses are of the start, or of the source") {
+    const auto with = [](const std::string &choice) {
+        return ModelFolder(changed("\"generation\": {", R"("tokens": {"start": [0, 2], "choices": {"language": )" +
+                                                            choice + "}}, \"generation\": {"))
+            .load()
+            ->tokens.choices.at("language");
+    };
+    using At = TokenChoice::At;
+    const TokenChoice placed = with(R"({"place": 2, "ids": {"en": 1}})");
+    CHECK((placed.at == At::output && placed.place == 2 && placed.ids.at("en") == 1));
+    CHECK(with(R"({"source": "begin", "ids": {}})").at == At::source_begin);
+    CHECK(with(R"({"source": "end", "ids": {}})").at == At::source_end);
+    for (const auto &[choice, why] : std::initializer_list<std::pair<const char *, const char *>>{
+             {R"({"place": 3, "ids": {}})", "/tokens/choices/language/place: expected a whole number from 0 to 2"},
+             {R"({"ids": {}})", "/tokens/choices/language: "},
+             {R"({"place": 0})", "/tokens/choices/language: "},
+             {R"({"source": "start", "ids": {}})", R"(/source: expected "begin" or "end", found 'start')"},
+             {R"({"source": "end", "place": 0, "ids": {}})", "/place: \"source\" says the place"},
+             {R"({"place": 0, "ids": {"en": -1}})", "/ids/en"}}) {
+        INFO(choice);
+        CHECK_THAT(message_of([&] { (void)with(choice); }), contains(why));
+    }
+}
+
 TEST_CASE("generation: the block is optional") {
     const std::string text = small_model;
     const ModelFolder without(text.substr(0, text.find(",\n  \"generation\"")) + "}");
