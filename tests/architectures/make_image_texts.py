@@ -23,9 +23,18 @@ def image_to_text(name, model, height=12, width=20, side=4, dtype=torch.float16)
 
 def trocr(encoder, **more):
     """The widths of encoder and decoder differ, and so do the lengths of their heads."""
-    decoder = T.TrOCRConfig(**dict(
+    return writer_of(encoder, T.TrOCRConfig(**dict(
         vocab_size=vocabulary, d_model=30, decoder_layers=2, decoder_attention_heads=5, decoder_ffn_dim=52,
-        max_position_embeddings=32, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2) | more)
+        max_position_embeddings=32, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2) | more))
+
+
+def vit_gpt2(encoder, **more):
+    return writer_of(encoder, T.GPT2Config(**dict(
+        vocab_size=vocabulary, n_embd=36, n_layer=2, n_head=3, n_positions=32, bos_token_id=0, eos_token_id=2,
+        add_cross_attention=True, is_decoder=True) | more))
+
+
+def writer_of(encoder, decoder):
     config = T.VisionEncoderDecoderConfig(encoder=encoder.to_dict(), decoder=decoder.to_dict(), pad_token_id=1,
                                           bos_token_id=0, eos_token_id=2, decoder_start_token_id=2)
     model = T.VisionEncoderDecoderModel(config)
@@ -67,3 +76,8 @@ if __name__ == "__main__":
     blip("blip_untied", dict(hidden_act="relu", layer_norm_eps=1e-3, tie_word_embeddings=False, hidden_size=36,
                              num_attention_heads=3, num_hidden_layers=1),
          dict(hidden_act="gelu_new", layer_norm_eps=1e-2), tie=False, side=3, size=17)
+    image_to_text("vit_gpt2", vit_gpt2(T.ViTConfig(**vit_like())))
+    image_to_text("vit_gpt2_projected", vit_gpt2(T.DeiTConfig(**vit_like(image_size=15, patch_size=5)), n_embd=30, n_head=5,
+                                                 n_inner=52, activation_function="relu", tie_word_embeddings=False,
+                                                 scale_attn_by_inverse_layer_idx=True, scale_attn_weights=False,
+                                                 layer_norm_epsilon=1e-3), 15, 15, 5)

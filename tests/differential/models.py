@@ -57,7 +57,7 @@ class Base:
         shapes = {self.rename(name): shape for name, shape in self.shapes.items() if name not in self.optional}
         out = {name: kind_of(name, shape) for name, shape in shapes.items()}
         for name, extra in self.extra.items():
-            out[name] = out[extra[1]] + [extra[1]] if extra[0] == "like" else kind_of(name, extra)
+            out[name] = out[extra[1]] + [extra[1]] if extra and extra[0] == "like" else kind_of(name, extra)
         return out
 
 

@@ -469,6 +469,22 @@ def writers_of_images():
         architectures=["VisionEncoderDecoderModel"], decoder=decoder, encoder=encoder, is_encoder_decoder=True,
         model_type="vision-encoder-decoder", tie_word_embeddings=False, torch_dtype="float32",
         transformers_version=None), dict(rename=published_encoder)
+    gpt2 = old | dict(activation_function="gelu_new", add_cross_attention=True, architectures=["GPT2LMHeadModel"],
+                      attn_pdrop=0.1, bos_token_id=9, cross_attention_hidden_size=None, decoder_start_token_id=9,
+                      embd_pdrop=0.1, eos_token_id=9, initializer_range=0.02, is_decoder=True, layer_norm_epsilon=1e-5,
+                      model_type="gpt2", n_ctx=POSITIONS, n_embd=24, n_head=4, n_inner=None, n_layer=2,
+                      n_positions=POSITIONS, pad_token_id=9, reorder_and_upcast_attn=False, resid_pdrop=0.1,
+                      scale_attn_by_inverse_layer_idx=False, scale_attn_weights=True, summary_activation=None,
+                      summary_first_dropout=0.1, summary_proj_to_labels=True, summary_type="cls_index",
+                      summary_use_proj=True, task_specific_params={"text-generation": {"do_sample": True, "max_length": 50}},
+                      use_cache=True, vocab_size=VOCABULARY)
+    masks = {f"decoder.transformer.h.{i}.{module}.{mask}": shape for i in range(2) for module in ("attn", "crossattention")
+             for mask, shape in (("bias", [1, 1, POSITIONS, POSITIONS]), ("masked_bias", []))}
+    yield "vit-gpt2-image-captioning", dict(
+        architectures=["VisionEncoderDecoderModel"], bos_token_id=9, decoder=gpt2, decoder_start_token_id=9,
+        encoder=encoder | dict(model_type="vit", encoder_stride=16, architectures=["ViTModel"]), eos_token_id=9,
+        is_encoder_decoder=True, model_type="vision-encoder-decoder", pad_token_id=9, tie_word_embeddings=False,
+        torch_dtype="float32", transformers_version=None), dict(rename=published_encoder, extra=masks)
 
 
 def popular_models():

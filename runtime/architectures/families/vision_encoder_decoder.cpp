@@ -1,10 +1,12 @@
-// Models that write what an image says: TrOCR (Li et al., arXiv:2109.10282), a vision transformer and a decoder in the
-// shape of the original Transformer, which attends to what it sees.
+// Models that write what an image says or shows: a vision transformer, and a decoder that attends to what it sees. That
+// of TrOCR (Li et al., arXiv:2109.10282) has the shape of the original Transformer; captions are GPT-2's.
 #include "architectures/architecture.hpp"
 #include "architectures/bart_layers.hpp"
+#include "architectures/gpt2_layers.hpp"
 #include "architectures/vit_layers.hpp"
 #include "base/utf8.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -91,6 +93,41 @@ class Writer {
     }
 };
 
+struct Seen {
+    Tensor memory;  // (B, N, C)
+    int64_t length; // N
+};
+
+Tensor scores_of_trocr(Draft &draft, const Config &decoder, const Seen &seen) {
+    decoder.ignore({"is_decoder", "is_encoder_decoder"}); // it always is one
+    return Writer(draft, decoder).scores(seen.memory, seen.length);
+}
+
+Tensor scores_of_gpt2(Draft &draft, const Config &decoder, const Seen &seen) {
+    decoder.ignore({"is_decoder"});
+    if (!decoder.flag("add_cross_attention"))
+        decoder.fail("add_cross_attention", "expected true: such a decoder attends to what the encoder sees");
+    GraphWriter &graph = draft.graph("decode");
+    Gpt2Layers layers(draft, decoder, graph, "decoder.transformer.");
+    const Gpt2Layers::Memory memory{draft.graph("encode"), seen.memory, seen.length};
+    const Tensor ids = graph.input("ids", DType::i32, "B T"), position = graph.input("position", DType::i32, "B"),
+                 x = layers.hidden({ids, position, ""}, &memory);
+    const std::string head = "decoder.lm_head", table = head + ".weight";
+    return graph.linear(head, x,
+                        {.outputs = layers.vocabulary(),
+                         .biased = false,
+                         .weight = decoder.flag("tie_word_embeddings") ? draft.tied(table, layers.table()) : table});
+}
+
+// A decoder, whose keys for its width and its positions are its own.
+struct Decoder {
+    std::string_view type;
+    const char *width, *positions;
+    Tensor (*scores)(Draft &draft, const Config &decoder, const Seen &seen);
+};
+constexpr std::array<Decoder, 2> decoders{{{"trocr", "d_model", "max_position_embeddings", scores_of_trocr},
+                                           {"gpt2", "n_embd", "n_positions", scores_of_gpt2}}};
+
 // A file need not have the pooler of the encoder: nothing takes what it gives.
 void leave_out_pooler(Draft &draft, const Config &encoder, const GraphWriter &graph) {
     const std::string weight = "encoder.pooler.dense.weight", bias = "encoder.pooler.dense.bias";
@@ -105,12 +142,12 @@ void leave_out_pooler(Draft &draft, const Config &encoder, const GraphWriter &gr
 void build(Draft &draft) {
     const Config &whole = draft.config;
     const std::string kind = type_of_part(whole, encoder_key, {"vit", "deit"});
-    const Config encoder = whole.part(encoder_key, kind),
-                 decoder = whole.part(decoder_key, type_of_part(whole, decoder_key, {"trocr"}));
+    const std::string type = type_of_part(whole, decoder_key, {"trocr", "gpt2"});
+    const Decoder &writer = *std::ranges::find(decoders, type, &Decoder::type);
+    const Config encoder = whole.part(encoder_key, kind), decoder = whole.part(decoder_key, type);
     // What the whole says beside its parts, these say themselves.
     whole.ignore({encoder_key, decoder_key, "tie_word_embeddings", "add_cross_attention", width_key, "hidden_size",
                   "is_decoder", "vocab_size"});
-    decoder.ignore({"is_decoder", "is_encoder_decoder"}); // it always is one
     if (draft.task && *draft.task != Task::none)
         whole.fail("architectures", "this head is not supported; supported: VisionEncoderDecoderModel");
 
@@ -118,18 +155,17 @@ void build(Draft &draft) {
     GraphWriter &graph = layers.images().graph();
     leave_out_pooler(draft, encoder, graph);
     encoder.ignore({"tie_word_embeddings"}); // there are no words
-    Tensor memory = layers.hidden();
-    graph.output("hidden", memory);
-    const int64_t width = decoder.positive("d_model");
+    Seen seen{layers.hidden(), layers.tokens()};
+    graph.output("hidden", seen.memory);
+    const int64_t width = decoder.positive(writer.width);
     if (decoder.has(width_key)) {
         if (decoder.integer(width_key) != layers.width())
             decoder.fail(width_key, "expected " + std::to_string(layers.width()) + ", the encoder's hidden_size");
     } else if (layers.width() != width) {
-        memory = graph.linear("enc_to_dec_proj", memory, {.outputs = width});
+        seen.memory = graph.linear("enc_to_dec_proj", seen.memory, {.outputs = width});
     }
-    Writer writer(draft, decoder);
-    draft.graph("decode").output("logits", writer.scores(memory, layers.tokens()));
-    if (draft.texts) draft.texts->context = draft.texts->positions = decoder.positive("max_position_embeddings");
+    draft.graph("decode").output("logits", writer.scores(draft, decoder, seen));
+    if (draft.texts) draft.texts->context = draft.texts->positions = decoder.positive(writer.positions);
     encoder.finish();
     decoder.finish();
 }

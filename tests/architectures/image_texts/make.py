@@ -60,5 +60,7 @@ if __name__ == "__main__":
     write_files("trocr_deit", dict(feature_extractor_type="DeiTFeatureExtractor", do_center_crop=False, resample=3,
                                    size={"height": 12, "width": 20}))
     write_files("blip", dict(image_processor_type="BlipImageProcessor", size={"height": 12, "width": 12}))
-    expected = {name: generated(name) for name in ("trocr", "trocr_deit", "blip")}
+    write_files("vit_gpt2", dict(feature_extractor_type="ViTFeatureExtractor", resample=2,
+                                 size={"height": 12, "width": 20}))
+    expected = {name: generated(name) for name in ("trocr", "trocr_deit", "blip", "vit_gpt2")}
     (here / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
