@@ -166,6 +166,17 @@ model::Weight rows_scaled(const model::Weight &weight, const model::Weight &fact
     return model::Weight::of(std::move(out));
 }
 
+model::Weight row_added(const model::Weight &table, const model::Weight &rows) {
+    if (table.type.shape.size() != 2 || rows.type.shape.size() != 2 || rows.type.shape[0] < 1 ||
+        table.type.shape[1] != rows.type.shape[1])
+        throw Error(ErrorCode::input, "a tensor of shape " + to_string(rows.type.shape) +
+                                          ": expected rows as long as in " + to_string(table.type.shape));
+    const std::vector<float> row = numbers_of(rows.rows(0, 1)), values = numbers_of(table);
+    Tensor out(TensorType{DType::f32, table.type.shape});
+    for (size_t i = 0; i < values.size(); ++i) out.f32()[i] = values[i] + row[i % row.size()];
+    return model::Weight::of(std::move(out));
+}
+
 model::Weight weight_norm(const model::Weight &directions, const model::Weight &lengths) {
     const std::vector<float> length = numbers_of(lengths), value = numbers_of(directions);
     const auto size = static_cast<size_t>(directions.type.shape.empty() ? 0 : directions.type.shape.back());

@@ -27,6 +27,9 @@ namespace lamina::architectures {
 // A table with another row, of zeros, as f32.
 [[nodiscard]] model::Weight with_another_row(const model::Weight &table);
 
+// Every row of a table plus the first row of another, as f32. Throws Error(input) if these are not as long.
+[[nodiscard]] model::Weight row_added(const model::Weight &table, const model::Weight &rows);
+
 // Of a stack of matrices (E, K, N), the sums of the rows of each, (E, N), as f32.
 [[nodiscard]] model::Weight matrices_summed(const model::Weight &stack);
 

@@ -34,6 +34,12 @@ def vit_gpt2(encoder, **more):
         add_cross_attention=True, is_decoder=True) | more))
 
 
+def vit_bert(encoder, **more):
+    return writer_of(encoder, T.BertConfig(**dict(
+        vocab_size=vocabulary, hidden_size=36, num_hidden_layers=2, num_attention_heads=3, intermediate_size=52,
+        max_position_embeddings=32, type_vocab_size=2, add_cross_attention=True, is_decoder=True) | more))
+
+
 def writer_of(encoder, decoder):
     config = T.VisionEncoderDecoderConfig(encoder=encoder.to_dict(), decoder=decoder.to_dict(), pad_token_id=1,
                                           bos_token_id=0, eos_token_id=2, decoder_start_token_id=2)
@@ -81,3 +87,7 @@ if __name__ == "__main__":
                                                  n_inner=52, activation_function="relu", tie_word_embeddings=False,
                                                  scale_attn_by_inverse_layer_idx=True, scale_attn_weights=False,
                                                  layer_norm_epsilon=1e-3), 15, 15, 5)
+    image_to_text("vit_bert", vit_bert(T.ViTConfig(**vit_like())))
+    image_to_text("vit_bert_projected", vit_bert(T.DeiTConfig(**vit_like()), hidden_size=30, num_attention_heads=5,
+                                                 hidden_act="relu", layer_norm_eps=1e-3, type_vocab_size=1,
+                                                 tie_word_embeddings=False), dtype=torch.bfloat16)

@@ -485,6 +485,20 @@ def writers_of_images():
         encoder=encoder | dict(model_type="vit", encoder_stride=16, architectures=["ViTModel"]), eos_token_id=9,
         is_encoder_decoder=True, model_type="vision-encoder-decoder", pad_token_id=9, tie_word_embeddings=False,
         torch_dtype="float32", transformers_version=None), dict(rename=published_encoder, extra=masks)
+    bert = old | dict(add_cross_attention=True, architectures=["BertForMaskedLM"], attention_probs_dropout_prob=0.1,
+                      bos_token_id=None, classifier_dropout=None, cross_attention_hidden_size=None,
+                      decoder_start_token_id=None, eos_token_id=None, hidden_act="gelu", hidden_dropout_prob=0.1,
+                      hidden_size=24, initializer_range=0.02, intermediate_size=20, is_decoder=True, layer_norm_eps=1e-12,
+                      max_position_embeddings=POSITIONS, model_type="bert", num_attention_heads=4, num_hidden_layers=2,
+                      pad_token_id=0, position_embedding_type="absolute", tie_word_embeddings=True,
+                      tokenizer_class="BertJapaneseTokenizer", type_vocab_size=2, use_cache=True, vocab_size=VOCABULARY)
+    del bert["chunk_size_feed_forward"]  # null, which no file has, fails in transformers as a number that is compared
+    yield "manga-ocr-base", dict(
+        architectures=["VisionEncoderDecoderModel"], decoder=bert, decoder_start_token_id=2, early_stopping=True,
+        encoder=encoder | dict(model_type="deit", image_size=8), eos_token_id=3, is_encoder_decoder=True, length_penalty=2.0,
+        max_length=300, model_type="vision-encoder-decoder", no_repeat_ngram_size=3, num_beams=4, pad_token_id=0,
+        tie_word_embeddings=False, torch_dtype="float32", transformers_version=None, vocab_size=VOCABULARY), dict(
+        rename=published_encoder, extra={"decoder.bert.embeddings.position_ids": [1, POSITIONS]})
 
 
 def popular_models():

@@ -1,6 +1,7 @@
 // BLIP (Li et al., arXiv:2201.12086) as it describes images: a vision transformer, and BERT with attention to what it
 // sees, which continues a text.
 #include "architectures/architecture.hpp"
+#include "architectures/bert_writer.hpp"
 #include "architectures/image_graph.hpp"
 #include "architectures/weight_parts.hpp"
 #include "base/utf8.hpp"
@@ -72,96 +73,6 @@ class BlipVision {
     }
 };
 
-// The part that writes, of what the other sees (B, N, C).
-class BlipWriter {
-  public:
-    BlipWriter(Draft &draft, const Config &config, bool tied)
-        : draft_(draft), config_(config), tied_(tied), encode_(draft.graph("encode")), decode_(draft.graph("decode")),
-          eps_(config.real("layer_norm_eps")), width_(config.positive("hidden_size")),
-          heads_(config.positive("num_attention_heads")), vocabulary_(config.positive("vocab_size")),
-          hidden_(config.positive("intermediate_size")), activation_(config.activation("hidden_act")) {}
-
-    Tensor scores(const Tensor &memory, int64_t seen) {
-        const int64_t layers = config_.layers("num_hidden_layers");
-        const std::string embeddings = base + "embeddings.";
-        const Tensor ids = decode_.input("ids", DType::i32, "B T"),
-                     position = decode_.input("position", DType::i32, "B");
-        Tensor x = decode_.embedding(embeddings + "word_embeddings", ids,
-                                     {.rows = vocabulary_, .channels = width_, .table = words()});
-        x = decode_.learned_positions(embeddings + "position_embeddings", x, position,
-                                      config_.positive("max_position_embeddings"));
-        draft_.unused.insert(embeddings + "position_ids"); // of older files: 0, 1, 2, ...
-        x = norm(embeddings + "LayerNorm", x);
-        for (int64_t i = 0; i < layers; ++i) {
-            const std::string layer = base + "encoder.layer." + std::to_string(i);
-            x = self_attention(layer + ".attention", x, position);
-            x = source_attention(layer + ".crossattention", x, memory, seen);
-            const Tensor fed = decode_.feed_forward(layer, x,
-                                                    {.hidden = hidden_,
-                                                     .activation = activation_,
-                                                     .up = "intermediate.dense",
-                                                     .down = "output.dense",
-                                                     .residual = x});
-            x = norm(layer + ".output.LayerNorm", fed);
-        }
-        return head(x);
-    }
-
-  private:
-    static inline const std::string base = "text_decoder.bert.", predictions = "text_decoder.cls.predictions.";
-
-    Draft &draft_;
-    const Config &config_;
-    bool tied_;
-    GraphWriter &encode_, &decode_;
-    double eps_;
-    int64_t width_, heads_, vocabulary_, hidden_;
-    std::string activation_;
-
-    Tensor norm(const std::string &module, const Tensor &x) { return decode_.layer_norm(module, x, {.eps = eps_}); }
-
-    // The table of embeddings; a file may have that of the head alone.
-    [[nodiscard]] std::string words() const {
-        const std::string own = base + "embeddings.word_embeddings.weight";
-        return tied_ ? draft_.first_of({own, predictions + "decoder.weight"}) : own;
-    }
-
-    Tensor attended(const std::string &module, const Tensor &x, const Tensor &k, const Tensor &v,
-                    GraphWriter::Attention options) {
-        options.heads = options.kv_heads = heads_;
-        const Tensor q = decode_.linear(module + ".self.query", x, {});
-        const Tensor out = decode_.linear(module + ".output.dense",
-                                          decode_.attention(module + ".heads", q, k, v, options), {.residual = x});
-        return norm(module + ".output.LayerNorm", out);
-    }
-
-    Tensor self_attention(const std::string &module, const Tensor &x, const Tensor &position) {
-        return attended(module, x, decode_.linear(module + ".self.key", x, {}),
-                        decode_.linear(module + ".self.value", x, {}), {.causal = true, .position = position});
-    }
-
-    Tensor source_attention(const std::string &module, const Tensor &x, const Tensor &memory, int64_t seen) {
-        const auto projected = [&](const char *part) {
-            return pass_on(encode_, decode_, encode_.linear(module + part, memory, {.outputs = width_}),
-                           "B " + std::to_string(seen));
-        };
-        const Tensor k = projected(".self.key"), v = projected(".self.value");
-        return attended(module, x, k, v, {});
-    }
-
-    Tensor head(const Tensor &x) {
-        const std::string transform = predictions + "transform.", weight = predictions + "decoder.weight",
-                          bias = predictions + "decoder.bias", shared = predictions + "bias";
-        const Tensor dense = decode_.linear(transform + "dense", x, {});
-        const Tensor seen = norm(transform + "LayerNorm", decode_.activated(activation_, dense));
-        if (!tied_) draft_.unused.insert(shared);
-        return decode_.linear(predictions + "decoder", seen,
-                              {.outputs = vocabulary_,
-                               .weight = tied_ ? draft_.tied(weight, words()) : weight,
-                               .bias = tied_ ? draft_.tied(bias, draft_.first_of({shared, bias})) : bias});
-    }
-};
-
 void build(Draft &draft) {
     const Config &whole = draft.config;
     const std::vector<std::string> classes = whole.texts("architectures");
@@ -180,7 +91,8 @@ void build(Draft &draft) {
     BlipVision sees(draft, images);
     const Tensor memory = sees.hidden();
     draft.graph("encode").output("hidden", memory);
-    BlipWriter writer(draft, texts, whole.flag("tie_word_embeddings") || texts.flag("tie_word_embeddings"));
+    const bool tied = whole.flag("tie_word_embeddings") || texts.flag("tie_word_embeddings");
+    BertWriter writer(draft, texts, {.prefix = "text_decoder.", .tied = tied});
     draft.graph("decode").output("logits", writer.scores(memory, sees.tokens()));
     // Texts begin and end so, whatever generation_config.json says (transformers, modeling_blip.py).
     draft.tokens.start.clear();

@@ -1,7 +1,9 @@
 // Models that write what an image says or shows: a vision transformer, and a decoder that attends to what it sees. That
-// of TrOCR (Li et al., arXiv:2109.10282) has the shape of the original Transformer; captions are GPT-2's.
+// of TrOCR (Li et al., arXiv:2109.10282) has the shape of the original Transformer; captions are GPT-2's, and Japanese
+// pages BERT's.
 #include "architectures/architecture.hpp"
 #include "architectures/bart_layers.hpp"
+#include "architectures/bert_writer.hpp"
 #include "architectures/gpt2_layers.hpp"
 #include "architectures/vit_layers.hpp"
 #include "base/utf8.hpp"
@@ -105,8 +107,7 @@ Tensor scores_of_trocr(Draft &draft, const Config &decoder, const Seen &seen) {
 
 Tensor scores_of_gpt2(Draft &draft, const Config &decoder, const Seen &seen) {
     decoder.ignore({"is_decoder"});
-    if (!decoder.flag("add_cross_attention"))
-        decoder.fail("add_cross_attention", "expected true: such a decoder attends to what the encoder sees");
+    decoder.expect("add_cross_attention", true);
     GraphWriter &graph = draft.graph("decode");
     Gpt2Layers layers(draft, decoder, graph, "decoder.transformer.");
     const Gpt2Layers::Memory memory{draft.graph("encode"), seen.memory, seen.length};
@@ -119,14 +120,23 @@ Tensor scores_of_gpt2(Draft &draft, const Config &decoder, const Seen &seen) {
                          .weight = decoder.flag("tie_word_embeddings") ? draft.tied(table, layers.table()) : table});
 }
 
+Tensor scores_of_bert(Draft &draft, const Config &decoder, const Seen &seen) {
+    decoder.expect("is_decoder", true);
+    decoder.expect("add_cross_attention", true);
+    BertWriter writer(draft, decoder,
+                      {.prefix = "decoder.", .tied = decoder.flag("tie_word_embeddings"), .typed = true});
+    return writer.scores(seen.memory, seen.length);
+}
+
 // A decoder, whose keys for its width and its positions are its own.
 struct Decoder {
     std::string_view type;
     const char *width, *positions;
     Tensor (*scores)(Draft &draft, const Config &decoder, const Seen &seen);
 };
-constexpr std::array<Decoder, 2> decoders{{{"trocr", "d_model", "max_position_embeddings", scores_of_trocr},
-                                           {"gpt2", "n_embd", "n_positions", scores_of_gpt2}}};
+constexpr std::array<Decoder, 3> decoders{{{"trocr", "d_model", "max_position_embeddings", scores_of_trocr},
+                                           {"gpt2", "n_embd", "n_positions", scores_of_gpt2},
+                                           {"bert", "hidden_size", "max_position_embeddings", scores_of_bert}}};
 
 // A file need not have the pooler of the encoder: nothing takes what it gives.
 void leave_out_pooler(Draft &draft, const Config &encoder, const GraphWriter &graph) {
@@ -142,7 +152,7 @@ void leave_out_pooler(Draft &draft, const Config &encoder, const GraphWriter &gr
 void build(Draft &draft) {
     const Config &whole = draft.config;
     const std::string kind = type_of_part(whole, encoder_key, {"vit", "deit"});
-    const std::string type = type_of_part(whole, decoder_key, {"trocr", "gpt2"});
+    const std::string type = type_of_part(whole, decoder_key, {"trocr", "gpt2", "bert"});
     const Decoder &writer = *std::ranges::find(decoders, type, &Decoder::type);
     const Config encoder = whole.part(encoder_key, kind), decoder = whole.part(decoder_key, type);
     // What the whole says beside its parts, these say themselves.

@@ -62,5 +62,6 @@ if __name__ == "__main__":
     write_files("blip", dict(image_processor_type="BlipImageProcessor", size={"height": 12, "width": 12}))
     write_files("vit_gpt2", dict(feature_extractor_type="ViTFeatureExtractor", resample=2,
                                  size={"height": 12, "width": 20}))
-    expected = {name: generated(name) for name in ("trocr", "trocr_deit", "blip", "vit_gpt2")}
+    write_files("vit_bert", dict(feature_extractor_type="ViTFeatureExtractor", size={"height": 12, "width": 20}))
+    expected = {name: generated(name) for name in ("trocr", "trocr_deit", "blip", "vit_gpt2", "vit_bert")}
     (here / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
