@@ -119,7 +119,7 @@ int TextRun::lines(LineReader lines) {
         };
         for (size_t first = 0; first < texts.size();) {
             const auto begin = texts.begin() + static_cast<std::ptrdiff_t>(first);
-            const TextIds read = tokenize(model_, {begin, texts.end()});
+            const TextIds read = prompt_ids(model_, {begin, texts.end()}, options_);
             for (std::span<const std::vector<int32_t>> rest = read.ids; !rest.empty();) {
                 const size_t count = at_once(rest);
                 const auto from = texts.begin() + static_cast<std::ptrdiff_t>(first);

@@ -205,6 +205,10 @@ struct TextIds {
 // The same of texts that Session::generate() takes, as it reads them. `special`: GenerateOptions::special_tokens.
 // Throws Error(input) if the model does not generate text from text.
 [[nodiscard]] TextIds prompt_ids(const Model &model, const std::vector<std::string> &texts, bool special = true);
+// With all that the options say of them, such as GenerateOptions::choices. Throws Error(usage) for a choice that the
+// model does not have.
+[[nodiscard]] TextIds prompt_ids(const Model &model, const std::vector<std::string> &texts,
+                                 const GenerateOptions &options);
 
 [[nodiscard]] TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs,
                                      const ReadOptions &options = {});

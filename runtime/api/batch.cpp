@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 #include "generation/answer.hpp"
+#include "generation/choices.hpp"
 #include "generation/generation.hpp"
 #include "generation/room.hpp"
 #include "generation/slots.hpp"
@@ -123,16 +124,17 @@ Batch::Batch(const Session &session, const BatchOptions &options) {
 uint64_t Batch::add(const std::string &text, const GenerateOptions &options, const BatchOwner &owner) {
     check_options_of_batch(options);
     const detail::SessionState &session = state_->of_session;
-    return state_->add(
-        generation::tokenize(*session.model, *session.runtime->plugins, {text}, options.special_tokens).front(),
-        options, owner);
+    return state_->add(generation::tokenize(*session.model, *session.runtime->plugins, {text}, options).front(),
+                       options, owner);
 }
 
 uint64_t Batch::add_ids(const std::vector<int32_t> &ids, const GenerateOptions &options, const BatchOwner &owner) {
     check_options_of_batch(options);
     const detail::SessionState &session = state_->of_session;
-    generation::expect_ids(*session.model, *session.runtime->plugins, ids);
-    return state_->add(ids, options, owner);
+    std::vector<int32_t> source = ids;
+    generation::chosen_tokens(*session.model, options).put_into(source);
+    generation::expect_ids(*session.model, *session.runtime->plugins, source);
+    return state_->add(std::move(source), options, owner);
 }
 
 uint64_t detail::BatchState::add(generation::Source source, const GenerateOptions &options, const BatchOwner &owner) {

@@ -11,6 +11,7 @@
 #include "reading/reading.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace lamina::api {
 namespace {
@@ -109,7 +110,13 @@ void check_tokens(const model::Model &model, int64_t scores) {
     };
     const model::OutputTokens &tokens = model.tokens;
     for (const model::Ids &choice : tokens.start) check(choice, "start");
-    for (const auto &[name, choice] : tokens.choices) check_choice(model, name, choice, scores);
+    std::set<model::TokenChoice::At> ends; // of a source, that are taken
+    for (const auto &[name, choice] : tokens.choices) {
+        check_choice(model, name, choice, scores);
+        if (choice.at != model::TokenChoice::At::output && !ends.insert(choice.at).second)
+            throw Error(ErrorCode::input, model::place_in(model, "/tokens/choices/" + name + "/source") +
+                                              ": another choice is of the same end of a source");
+    }
     check(tokens.end, "end");
     check(tokens.suppress, "suppress");
     check(tokens.begin_suppress, "begin_suppress");

@@ -234,7 +234,13 @@ TextIds tokenize(const Model &model, const std::vector<std::string> &texts, cons
 }
 
 TextIds prompt_ids(const Model &model, const std::vector<std::string> &texts, bool special) {
-    return generation::read_texts(*detail::Access::model(model), *detail::Access::plugins(model), texts, special);
+    GenerateOptions options;
+    options.special_tokens = special;
+    return prompt_ids(model, texts, options);
+}
+
+TextIds prompt_ids(const Model &model, const std::vector<std::string> &texts, const GenerateOptions &options) {
+    return generation::read_texts(*detail::Access::model(model), *detail::Access::plugins(model), texts, options);
 }
 
 TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs, const ReadOptions &options) {

@@ -18,33 +18,36 @@ bool is_like(std::string_view text, std::string_view form) {
     });
 }
 
-// Without `mark` at both ends, the second one reversed; empty: it has none.
-std::string_view between(std::string_view token, std::string_view begin, std::string_view end) {
-    if (token.size() <= begin.size() + end.size() || !token.starts_with(begin) || !token.ends_with(end)) return {};
-    return token.substr(begin.size(), token.size() - begin.size() - end.size());
+// What stands between these two; empty: the token is not of that form.
+std::string_view between(std::string_view token, std::string_view left, std::string_view right) {
+    if (token.size() <= left.size() + right.size() || !token.starts_with(left) || !token.ends_with(right)) return {};
+    return token.substr(left.size(), token.size() - left.size() - right.size());
 }
-
-constexpr std::string_view before = ">>", after = "<<"; // around Marian's
 
 // What a caller calls the language of this token; empty: it is of none.
-std::string_view language_of(std::string_view token) {
-    for (const std::string_view form : {"aaa_Aaaa", "aa_AA"})
-        if (is_like(token, form)) return token;
-    if (const std::string_view name = between(token, "__", "__"); is_like(name, "aa") || is_like(name, "aaa"))
-        return name;
-    return between(token, before, after);
+std::string_view language_of(LanguageTokens kind, std::string_view token) {
+    switch (kind) {
+    case LanguageTokens::none:
+        break;
+    case LanguageTokens::marian:
+        return between(token, ">>", "<<");
+    case LanguageTokens::m2m_100: {
+        if (is_like(token, "aaa_Aaaa")) return token;
+        const std::string_view name = between(token, "__", "__");
+        if (is_like(name, "aa") || is_like(name, "aaa")) return name;
+        break;
+    }
+    case LanguageTokens::mbart:
+        if (is_like(token, "aa_AA")) return token;
+        break;
+    }
+    return {};
 }
 
-struct FoundLanguages {
-    Languages languages = {};
-    bool told_in_source = false; // what is to be written
-};
-
-FoundLanguages languages_of(const TextSettings &texts) {
-    FoundLanguages out;
+Languages languages_of(LanguageTokens kind, const TextSettings &texts) {
+    Languages out;
     const auto add = [&](std::string_view token, int32_t id) {
-        if (const std::string_view name = language_of(token); !name.empty()) out.languages.emplace(name, id);
-        out.told_in_source = out.told_in_source || !between(token, before, after).empty();
+        if (const std::string_view name = language_of(kind, token); !name.empty()) out.emplace(name, id);
     };
     if (texts.tokenizer)
         for (const tokenizer::AddedToken &each : texts.tokenizer->parts().added.all()) add(each.content, each.id);
@@ -52,26 +55,29 @@ FoundLanguages languages_of(const TextSettings &texts) {
     return out;
 }
 
+bool is_one_of(const Languages &languages, int32_t token) {
+    return std::ranges::any_of(languages, [&](const auto &each) { return each.second == token; });
+}
+
 // Where a tokenizer puts the language of a text.
 model::TokenChoice::At place_of(const TextSettings &texts, const Languages &languages) {
-    const auto ends = [&](const std::vector<int32_t> &ids) {
-        return !ids.empty() &&
-               std::ranges::any_of(languages, [&](const auto &each) { return each.second == ids.back(); });
-    };
     using enum model::TokenChoice::At;
-    return texts.tokenizer && ends(texts.tokenizer->encode("").ids) ? source_end : source_begin;
+    if (!texts.tokenizer) return source_begin;
+    const std::vector<int32_t> ids = texts.tokenizer->encode("").ids;
+    return !ids.empty() && is_one_of(languages, ids.back()) ? source_end : source_begin;
 }
 
 } // namespace
 
-void add_languages(const TextSettings &texts, model::OutputTokens &tokens) {
-    const FoundLanguages found = languages_of(texts);
-    if (found.languages.size() < 2) return;
-    const model::TokenChoice of_source{.at = place_of(texts, found.languages), .ids = found.languages};
-    if (found.told_in_source) {
+void add_languages(LanguageTokens kind, const TextSettings &texts, model::OutputTokens &tokens) {
+    const Languages languages = languages_of(kind, texts);
+    if (languages.size() < 2) return;
+    const model::TokenChoice of_source{.at = place_of(texts, languages), .ids = languages};
+    if (kind == LanguageTokens::marian) {
         tokens.choices["language"] = of_source;
-    } else if (tokens.start.size() == 1) {
-        tokens.choices["language"] = {.place = 1, .ids = found.languages};
+    } else if (tokens.start.size() == 1) { // is the language, or comes before it
+        const size_t place = is_one_of(languages, tokens.start.front().front()) ? 0 : 1;
+        tokens.choices["language"] = {.place = place, .ids = languages};
         tokens.choices["source_language"] = of_source;
     }
 }

@@ -5,9 +5,13 @@
 
 namespace lamina::architectures {
 
-// Adds to `tokens` what a caller may choose: "language", of what is written, and "source_language", of what is read.
-// Tokens of languages are deu_Latn (NLLB), de_DE (mBART), __de__ (M2M-100) and >>deu<< (Marian, whose models are told
-// what to write in front of what they read); "de" chooses "__de__". Nothing for a model that has less than two.
-void add_languages(const TextSettings &texts, model::OutputTokens &tokens);
+// How a family of translators writes the token of a language: >>deu<< (Marian), deu_Latn or __de__ (NLLB, M2M-100),
+// de_DE (mBART).
+enum class LanguageTokens { none, marian, m2m_100, mbart };
+
+// Adds to `tokens` what a caller may choose: "language", of what is written, and "source_language", of what is read;
+// "de" is the name of "__de__". Models of Marian are told what to write in front of what they read. Nothing for a model
+// that has less than two languages.
+void add_languages(LanguageTokens kind, const TextSettings &texts, model::OutputTokens &tokens);
 
 } // namespace lamina::architectures

@@ -160,7 +160,7 @@ TokenizerParts byte_level_bpe(const fs::path &folder, const TokenizerSettings &o
     return out;
 }
 
-// The kind of byte-level BPE: that of the class ("RobertaTokenizerFast"), or else that of the model.
+// The kind of byte-level BPE: that of the class ("RobertaTokenizer"), or else that of the model.
 std::string bpe_kind(const TokenizerSettings &options, const std::string &model_type) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 6> classes{{{"DebertaTokenizer", "deberta"},
                                                                                     {"GPT2Tokenizer", "gpt2"},
@@ -175,7 +175,7 @@ std::string bpe_kind(const TokenizerSettings &options, const std::string &model_
                                                                                   {"qwen2", "qwen2"},
                                                                                   {"qwen3", "qwen2"},
                                                                                   {"roberta", "roberta"}}};
-    const std::string name = options->text("tokenizer_class", "");
+    const std::string &name = options.class_name();
     for (const auto &[begin, kind] : classes)
         if (name.starts_with(begin)) return std::string(kind);
     for (const auto &[type, kind] : types)

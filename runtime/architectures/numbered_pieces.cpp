@@ -106,8 +106,8 @@ NumberedPieces m2m_100(const fs::path &folder, const TokenizerSettings &options)
 std::optional<NumberedPieces> numbered_pieces(const fs::path &folder, const TokenizerSettings &options,
                                               const std::string &model_type) {
     if (has_all(folder, {"source.spm", "target.spm", "vocab.json"})) return marian(folder);
-    const bool is_m2m_100 =
-        options->text("tokenizer_class", model_type == "m2m_100" ? "M2M100Tokenizer" : "") == "M2M100Tokenizer";
+    const std::string &name = options.class_name();
+    const bool is_m2m_100 = name.empty() ? model_type == "m2m_100" : name == "M2M100Tokenizer";
     if (is_m2m_100 && has_all(folder, {"sentencepiece.bpe.model", "vocab.json"})) return m2m_100(folder, options);
     return std::nullopt;
 }

@@ -51,8 +51,7 @@ constexpr std::array<std::string_view, 3> general{"PreTrainedTokenizer", "Tokeni
 
 // Null: the tokenizer is of a class that is not known here.
 const Class *class_of(const TokenizerSettings &options, const std::string &model_type) {
-    std::string name = options->text("tokenizer_class", "");
-    if (name.ends_with("Fast")) name.erase(name.size() - 4);
+    std::string name = options.class_name();
     if (std::ranges::find(without_class, model_type) != without_class.end()) return &tokenizer_classes.back();
     if (std::ranges::find(general, name) != general.end()) {
         name.clear();
@@ -87,7 +86,7 @@ std::optional<TokenizerParts> sentencepiece_parts(const fs::path &folder, const 
 
 std::string why_not_read(const fs::path &folder) {
     if (!has_pieces(folder)) return "";
-    const std::string name = TokenizerSettings(folder)->text("tokenizer_class", "");
+    const std::string name = TokenizerSettings(folder).class_name();
     return (name.empty() ? "no \"tokenizer_class\" in tokenizer_config.json names the class of its SentencePiece model"
                          : in_quotes(name) + " is not supported for a SentencePiece model") +
            "; supported: DebertaV2Tokenizer, GemmaTokenizer, LlamaTokenizer, "

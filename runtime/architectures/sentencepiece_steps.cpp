@@ -9,8 +9,8 @@
 namespace lamina::architectures::sentencepiece {
 
 std::string name_of(const Source &source, const char *purpose, const char *otherwise) {
-    const auto named = source.options->find(purpose);
-    return named ? content_of(*named) : otherwise;
+    const std::string named = named_token(source.folder, purpose);
+    return named.empty() ? otherwise : named;
 }
 
 Vocabulary vocabulary_of(const Pieces &pieces) {

@@ -25,7 +25,7 @@ struct Source {
     const SentencePieceFile &file;
 };
 
-// What tokenizer_config.json calls the token of this purpose, such as "eos_token".
+// What the files call the token of this purpose, such as "eos_token".
 [[nodiscard]] std::string name_of(const Source &source, const char *purpose, const char *otherwise);
 
 [[nodiscard]] Vocabulary vocabulary_of(const Pieces &pieces);

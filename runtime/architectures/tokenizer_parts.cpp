@@ -10,7 +10,13 @@ namespace fs = std::filesystem;
 TokenizerSettings::TokenizerSettings(const fs::path &folder)
     : document_(has_file(folder / "tokenizer_config.json") ? text_of(folder / "tokenizer_config.json") : "{}",
                 (folder / "tokenizer_config.json").string()),
-      config_(document_.root()) {}
+      config_(document_.root()), class_name_(config_.text("tokenizer_class", "")) {
+    if (const fs::path whole = folder / "config.json"; class_name_.empty() && has_file(whole)) {
+        const JsonText document(with_finite_numbers(text_of(whole)), whole.string());
+        class_name_ = Config(document.root()).text("tokenizer_class", "");
+    }
+    if (class_name_.ends_with("Fast")) class_name_.erase(class_name_.size() - 4);
+}
 
 std::string TokenizerParts::text() const {
     std::string out = R"({"version":"1.0","truncation":null,"padding":null)";

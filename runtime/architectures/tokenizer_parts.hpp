@@ -16,10 +16,13 @@ class TokenizerSettings {
   public:
     explicit TokenizerSettings(const std::filesystem::path &folder);
     const Config *operator->() const { return &config_; }
+    // "tokenizer_class", or else that of config.json, without "Fast"; empty: neither names one.
+    [[nodiscard]] const std::string &class_name() const { return class_name_; }
 
   private:
     JsonText document_;
     Config config_;
+    std::string class_name_;
 };
 
 struct TokenizerParts {

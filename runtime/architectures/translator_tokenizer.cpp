@@ -23,15 +23,9 @@ struct Translator {
 constexpr std::array<Translator, 3> translator_classes{
     {{"NllbTokenizer", "eng_Latn", true}, {"MBartTokenizer", "en_XX", false}, {"MBart50Tokenizer", "en_XX", true}}};
 
-const Translator *translator_of(const fs::path &folder, const TokenizerSettings &options,
-                                const std::string &model_type) {
-    std::string name = options->text("tokenizer_class", "");
-    if (name.empty() && has_file(folder / "config.json")) {
-        const JsonText document(with_finite_numbers(text_of(folder / "config.json")),
-                                (folder / "config.json").string());
-        name = Config(document.root()).text("tokenizer_class", model_type == "mbart" ? "MBartTokenizer" : "");
-    }
-    if (name.ends_with("Fast")) name.erase(name.size() - 4);
+const Translator *translator_of(const TokenizerSettings &options, const std::string &model_type) {
+    const std::string &named = options.class_name();
+    const std::string_view name = named.empty() && model_type == "mbart" ? "MBartTokenizer" : std::string_view(named);
     const auto found = std::ranges::find(translator_classes, name, &Translator::name);
     return found == translator_classes.end() ? nullptr : &*found;
 }
@@ -48,7 +42,7 @@ std::optional<int64_t> added_id(JsonView file, const std::string &token) {
 
 std::optional<std::string> translator_tokenizer(const fs::path &folder, const TokenizerSettings &options,
                                                 const std::string &model_type) {
-    const Translator *translator = translator_of(folder, options, model_type);
+    const Translator *translator = translator_of(options, model_type);
     if (translator == nullptr) return std::nullopt;
     const fs::path path = folder / "tokenizer.json";
     const std::vector<std::byte> bytes = read_file(path, largest_file, FileReader::Kind::ordinary);

@@ -39,8 +39,8 @@ ChosenTokens chosen_tokens(const model::Model &model, const GenerateOptions &opt
         else
             out.first = id;
     }
-    if (options.timestamps != Timestamps::none && !out.start.empty() &&
-        out.start.back() == Ids{model.tokens.timestamps->none})
+    const auto &times = model.tokens.timestamps;
+    if (options.timestamps != Timestamps::none && times && !out.start.empty() && out.start.back() == Ids{times->none})
         out.start.pop_back();
     return out;
 }

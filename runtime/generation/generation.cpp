@@ -1,8 +1,5 @@
 #include "generation/generation.hpp"
 
-#include "base/joined.hpp"
-#include "base/nearest.hpp"
-#include "base/utf8.hpp"
 #include "generation/alignment.hpp"
 #include "generation/answer.hpp"
 #include "generation/choices.hpp"
@@ -70,7 +67,7 @@ size_t sources_at_once(const detail::SessionState &session, const GenerateOption
 std::vector<std::vector<Hypothesis>> generate(detail::SessionState &session, const std::vector<std::string> &texts,
                                               const GenerateOptions &options) {
     check_options(options);
-    std::vector<Ids> ids = tokenize(*session.model, *session.runtime->plugins, texts, options.special_tokens);
+    std::vector<Ids> ids = tokenize(*session.model, *session.runtime->plugins, texts, options);
     return generate_from(session, {std::make_move_iterator(ids.begin()), std::make_move_iterator(ids.end())}, options);
 }
 
@@ -130,7 +127,6 @@ Task task_of(const model::Model &model, Source source, uint64_t number, size_t p
     ChosenTokens chosen = chosen_tokens(model, *options);
     task.prefix = std::move(chosen.start);
     task.first = chosen.first;
-    if (auto *const ids = std::get_if<Ids>(&source)) chosen.put_into(*ids);
     task.number = number;
     task.positions = positions;
     task.options = options;

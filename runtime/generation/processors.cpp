@@ -100,6 +100,7 @@ void Processors::apply(std::span<float> scores, const Unfinished &text, Ids &roo
     if (settings_.exponential_decay_length_penalty) favour_ends(scores, text);
     suppress(scores, model_.tokens.suppress);
     if (is_begin(text)) suppress(scores, model_.tokens.begin_suppress);
+    if (is_chosen_ && forces_begin(text)) force(scores, {&*first_, 1});
     if (options_.timestamps != Timestamps::none)
         apply_timestamp_rules(scores, text.tokens.subspan(text.prefix), *model_.tokens.timestamps,
                               model_.tokens.end.front());

@@ -30,7 +30,7 @@ class Processors {
     // Both must outlive this. The options are as resolved() gives them. `first`: Task::first.
     Processors(const model::Model &model, const GenerateOptions &options, std::optional<int32_t> first = {})
         : model_(model), settings_(model.generation->decoding), options_(options),
-          first_(first ? first : settings_.forced_bos_token_id) {}
+          first_(first ? first : settings_.forced_bos_token_id), is_chosen_(first.has_value()) {}
 
     // Whether most steps of a text change scores other than by suppressing always the same tokens.
     [[nodiscard]] bool change_most_steps() const;
@@ -54,6 +54,7 @@ class Processors {
     const model::Decoding &settings_;
     const GenerateOptions &options_;
     std::optional<int32_t> first_;           // is forced to be the first token behind the start
+    bool is_chosen_;                         // by the caller, who comes before what files suppress
     mutable std::map<int32_t, bool> breaks_; // what breaks() has found
 };
 

@@ -1,6 +1,7 @@
 #include "generation/texts.hpp"
 
 #include "base/random.hpp"
+#include "generation/choices.hpp"
 #include "generation/generation_shapes.hpp"
 #include "model/place.hpp"
 
@@ -91,12 +92,14 @@ size_t longest_target(const model::Model &model) {
 }
 
 TextIds read_texts(const model::Model &model, const abi::Registry &plugins, const std::vector<std::string> &texts,
-                   bool special) {
+                   const GenerateOptions &options) {
     const model::TextCodec &codec = generation_of(model).input();
+    const ChosenTokens chosen = chosen_tokens(model, options);
     TextIds out;
     for (size_t i = 0; i < texts.size() && !out.refused; ++i) {
         try {
-            out.ids.push_back(codec.encode(texts[i], special));
+            out.ids.push_back(codec.encode(texts[i], options.special_tokens));
+            chosen.put_into(out.ids.back());
         } catch (const Error &e) {
             out.refused = RefusedText{i, e.what()};
         }
@@ -109,8 +112,8 @@ TextIds read_texts(const model::Model &model, const abi::Registry &plugins, cons
 }
 
 std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
-                          const std::vector<std::string> &texts, bool special) {
-    TextIds read = read_texts(model, plugins, texts, special);
+                          const std::vector<std::string> &texts, const GenerateOptions &options) {
+    TextIds read = read_texts(model, plugins, texts, options);
     if (read.refused)
         throw Error(ErrorCode::input, "text " + std::to_string(read.refused->text + 1) + ": " + read.refused->why);
     return std::move(read.ids);

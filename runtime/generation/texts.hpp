@@ -14,12 +14,13 @@ namespace lamina::generation {
 
 using model::Ids;
 
-// `special`: with the tokens that the model wants around a text. Throws Error(input) for a model that takes no text.
+// With the tokens that the model wants around a text, and those that the options choose. Throws Error(input) for a
+// model that takes no text, and Error(usage) for a choice that it does not have.
 [[nodiscard]] TextIds read_texts(const model::Model &model, const abi::Registry &plugins,
-                                 const std::vector<std::string> &texts, bool special = true);
+                                 const std::vector<std::string> &texts, const GenerateOptions &options = {});
 // The same; throws Error(input) that says which text is refused.
 [[nodiscard]] std::vector<Ids> tokenize(const model::Model &model, const abi::Registry &plugins,
-                                        const std::vector<std::string> &texts, bool special = true);
+                                        const std::vector<std::string> &texts, const GenerateOptions &options = {});
 
 // Throws Error(input) for an id that is none of the model's, and for more tokens than it takes. Ids below zero may be
 // of images, if it takes any.

@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "folders.hpp"
 
+#include <lamina/batch.hpp>
 #include <lamina/convert.hpp>
 #include <lamina/texts.hpp>
 
@@ -33,6 +34,30 @@ void set(const TemporaryFolder &folder, const std::string &file, const std::stri
     json content = test::json_of(folder.path() / file);
     content[key] = value;
     (void)folder.write(file, content.dump());
+}
+
+// A word for each id of the folder's model, but for </s> (2), en_XX (3) and de_DE (4).
+void write_word_tokenizer(const TemporaryFolder &folder) {
+    const int32_t words = test::json_of(folder.path() / "config.json")["vocab_size"];
+    json vocabulary = json::object(), added = json::array();
+    for (int32_t i = 0; i < words; ++i) {
+        const std::string token = i == 2 ? "</s>" : i == 3 ? "en_XX" : i == 4 ? "de_DE" : "w" + std::to_string(i);
+        vocabulary[token] = i;
+        if (i >= 2 && i <= 4)
+            added.push_back({{"id", i},
+                             {"content", token},
+                             {"single_word", false},
+                             {"lstrip", false},
+                             {"rstrip", false},
+                             {"normalized", false},
+                             {"special", true}});
+    }
+    (void)folder.write("tokenizer.json",
+                       json{{"version", "1.0"},
+                            {"added_tokens", added},
+                            {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+                            {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}}
+                           .dump());
 }
 
 } // namespace
@@ -97,39 +122,10 @@ TEST_CASE("languages: Marian is told what to write in front of what it reads, wh
 }
 
 TEST_CASE("languages: where a tokenizer puts that of a text decides what is replaced") {
-    const std::map<std::string, int32_t> ids{{"en_XX", 3}, {"de_DE", 4}};
     const TemporaryFolder folder;
     std::filesystem::copy(test::architectures / "models" / "mbart", folder.path(),
                           std::filesystem::copy_options::recursive);
-    json vocabulary = json::object(), added = json::array();
-    const int32_t words = test::json_of(folder.path() / "config.json")["vocab_size"];
-    for (int32_t i = 0; i < words; ++i) vocabulary["w" + std::to_string(i)] = i;
-    for (const auto &[token, id] : ids) {
-        vocabulary.erase("w" + std::to_string(id));
-        vocabulary[token] = id;
-        added.push_back({{"id", id},
-                         {"content", token},
-                         {"single_word", false},
-                         {"lstrip", false},
-                         {"rstrip", false},
-                         {"normalized", false},
-                         {"special", true}});
-    }
-    vocabulary.erase("w2");
-    vocabulary["</s>"] = 2;
-    added.push_back({{"id", 2},
-                     {"content", "</s>"},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", true}});
-    (void)folder.write("tokenizer.json",
-                       json{{"version", "1.0"},
-                            {"added_tokens", added},
-                            {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
-                            {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}}
-                           .dump());
+    write_word_tokenizer(folder);
     const auto set_class = [&](const char *name, const char *language) {
         (void)folder.write("tokenizer_config.json", json{{"tokenizer_class", name}, {"src_lang", language}}.dump());
     };
@@ -148,6 +144,90 @@ TEST_CASE("languages: where a tokenizer puts that of a text decides what is repl
         CHECK(score({{"source_language", "de_DE"}}) == expected);
         CHECK(score({}) == other);
     }
+}
+
+TEST_CASE("languages: what makes a source too long for the encoder is refused, and others are answered") {
+    const TemporaryFolder folder;
+    test::copy_with_pieces("marian", folder);
+    json vocabulary = test::json_of(folder.path() / "vocab.json");
+    const auto piece = std::ranges::find_if(vocabulary.items(), [](const auto &each) { return each.value() == 30; });
+    vocabulary.erase(piece.key());
+    vocabulary[">>fra<<"] = 30;
+    (void)folder.write("vocab.json", vocabulary.dump());
+    const Model model = test::runtime().load(folder.path());
+    const int64_t positions = test::json_of(folder.path() / "config.json")["max_position_embeddings"];
+    std::string longest;
+    for (int64_t i = 1; i < positions; ++i) longest += ">>de<<"; // and the end
+    GenerateOptions options;
+    options.choices = {{"language", "fra"}};
+    CHECK(prompt_ids(model, {longest}, options).ids.front().size() ==
+          static_cast<size_t>(positions)); // in place of one
+    longest.replace(0, 6, "a");
+    CHECK_FALSE(prompt_ids(model, {longest}).refused);
+    CHECK(prompt_ids(model, {"a", longest}, options).refused.value().text == 1);
+    Session session = test::runtime().session(model, test::runtime().device("cpu"));
+    CHECK_THAT(message_of([&] { (void)session.generate({"a", longest}, options); }), contains("text 2: "));
+    Batch batch(session, {.slots = 4});
+    CHECK_THAT(message_of([&] { (void)batch.add(longest, options); }), contains("33 tokens"));
+    CHECK_THAT(message_of([&] { (void)batch.add_ids(prompt_ids(model, {longest}).ids.front(), options); }),
+               contains("33 tokens"));
+    // One batch of texts in different languages.
+    const std::vector<std::string> wanted{"fra", "de", "fra"};
+    std::vector<uint64_t> ids;
+    std::map<uint64_t, Hypothesis> found;
+    for (const std::string &language : wanted) {
+        options.choices = {{"language", language}};
+        ids.push_back(batch.add("the cat", options));
+    }
+    while (found.size() < wanted.size())
+        for (Batch::Progress &each : batch.step())
+            if (each.finished) found.emplace(each.id, *each.finished);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+        options.choices = {{"language", wanted[i]}};
+        options.beams = 1;
+        CHECK(found.at(ids[i]).tokens == session.hypotheses({"the cat"}, options).front().front().tokens);
+    }
+}
+
+TEST_CASE("languages: mBART's decoder starts with one, others write one first") {
+    const TemporaryFolder folder;
+    std::filesystem::copy(test::architectures / "models" / "mbart", folder.path(),
+                          std::filesystem::copy_options::recursive);
+    write_word_tokenizer(folder);
+    set(folder, "generation_config.json", "decoder_start_token_id", 3); // en_XX
+    const auto written = [&](const Choices &choices) {
+        GenerateOptions options;
+        options.max_length = 4;
+        options.choices = choices;
+        return test::session_of(folder.path()).hypotheses({"w7 w9"}, options).front().front();
+    };
+    const Hypothesis english = written({});
+    CHECK(english.start == Tokens{3});
+    CHECK(written({{"language", "en_XX"}}).tokens == english.tokens);
+    const Hypothesis german = written({{"language", "de_DE"}});
+    CHECK(german.start == Tokens{4});
+    set(folder, "generation_config.json", "decoder_start_token_id", 4);
+    CHECK(written({}).tokens == german.tokens);
+    set(folder, "generation_config.json", "decoder_start_token_id", 2);
+    CHECK(written({{"language", "de_DE"}}).tokens.front() == 4);
+    set(folder, "generation_config.json", "bad_words_ids", {{4}});
+    CHECK(written({{"language", "de_DE"}}).tokens.front() == 4);
+}
+
+TEST_CASE("languages: tokens of a kind that a family does not have are no languages") {
+    const TemporaryFolder folder;
+    test::copy_with_pieces("m2m_100", folder);
+    json vocabulary = test::json_of(folder.path() / "vocab.json");
+    vocabulary.erase("madeupword0");
+    vocabulary[">>de<<"] = 40;
+    (void)folder.write("vocab.json", vocabulary.dump());
+    CHECK(languages_of(folder.path(), "language").size() == 8);
+    CHECK(languages_of(folder.path(), "source_language").size() == 8);
+    const TemporaryFolder bart;
+    std::filesystem::copy(test::architectures / "models" / "bart", bart.path(),
+                          std::filesystem::copy_options::recursive);
+    write_word_tokenizer(bart);
+    CHECK(inspect(test::runtime().load(bart.path())).generation.value().choices.empty());
 }
 
 TEST_CASE("languages: choices that a model's graphs or tokenizers do not have are refused by their place") {

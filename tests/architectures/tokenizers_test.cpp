@@ -148,6 +148,23 @@ TEST_CASE("tokenizers: models whose files name no class have that of their type"
     CHECK_FALSE(architectures::made_tokenizer(folder.path(), "t5"));
 }
 
+TEST_CASE("tokenizers: config.json names a class and special_tokens_map.json a token where no other file does") {
+    const TemporaryFolder folder;
+    fs::copy(folders / "spm_mbart_50" / "sentencepiece.bpe.model", folder.path() / "sentencepiece.bpe.model");
+    (void)folder.write("config.json", R"({"model_type": "mbart", "tokenizer_class": "MBart50Tokenizer"})");
+    (void)folder.write("tokenizer_config.json", R"({"src_lang": "de_DE", "mask_token": "<mask>"})");
+    CHECK(architectures::made_tokenizer(folder.path(), "mbart") ==
+          architectures::made_tokenizer(folders / "spm_mbart_50", "mbart"));
+    (void)folder.write("tokenizer_config.json", R"({"tokenizer_class": "T5Tokenizer"})");
+    CHECK_FALSE(architectures::made_tokenizer(folder.path(), "mbart"));
+
+    const TemporaryFolder pegasus;
+    fs::copy(folders / "spm_pegasus" / "spiece.model", pegasus.path() / "spiece.model");
+    (void)pegasus.write("config.json", R"({"model_type": "pegasus"})");
+    (void)pegasus.write("special_tokens_map.json", R"({"mask_token": "<mask_2>"})");
+    CHECK(made(pegasus.path()).encode("the fox").ids == made(folders / "spm_pegasus").encode("the fox").ids);
+}
+
 TEST_CASE(
     "tokenizers: a language that mBART-50 does not have, or a bad number of Pegasus' tokens, is refused by name") {
     const TemporaryFolder folder;

@@ -28,6 +28,7 @@ struct Kind {
     bool final_bias = true;         // of the scores, if the file has it
     bool with_vocabularies = false; // source and target may have vocabularies of their own
     bool classifies = false;        // there are classifiers of this type
+    LanguageTokens languages = LanguageTokens::none;
 };
 
 class Bart {
@@ -46,7 +47,7 @@ class Bart {
     }
 
     void build() {
-        if (draft_.texts) add_languages(*draft_.texts, draft_.tokens);
+        if (draft_.texts) add_languages(kind_.languages, *draft_.texts, draft_.tokens);
         choose_tables();
         const Tensor memory = encoder();
         if (classifies_) return encode_.output("logits", classes(decoder(memory)));
@@ -213,14 +214,25 @@ std::span<const Architecture> bart() {
                           .classifies = true})
                  .build();
          }},
-        {"m2m_100", [](Draft &draft) { Bart(draft, {.positions = Positions::fairseq, .final_bias = false}).build(); }},
+        {"m2m_100",
+         [](Draft &draft) {
+             Bart(draft, {.positions = Positions::fairseq, .final_bias = false, .languages = LanguageTokens::m2m_100})
+                 .build();
+         }},
         {"marian",
          [](Draft &draft) {
-             Bart(draft, {.positions = Positions::sinusoids, .normed_before = false, .with_vocabularies = true})
+             Bart(draft, {.positions = Positions::sinusoids,
+                          .normed_before = false,
+                          .with_vocabularies = true,
+                          .languages = LanguageTokens::marian})
                  .build();
          }},
         {"mbart",
-         [](Draft &draft) { Bart(draft, {.positions = Positions::learned, .normed_embeddings = true}).build(); }},
+         [](Draft &draft) {
+             Bart(draft,
+                  {.positions = Positions::learned, .normed_embeddings = true, .languages = LanguageTokens::mbart})
+                 .build();
+         }},
         {"pegasus", [](Draft &draft) { Bart(draft, {.positions = Positions::table}).build(); }},
     }};
     return kinds;

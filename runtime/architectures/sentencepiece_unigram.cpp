@@ -159,7 +159,8 @@ TokenizerParts mbart_50(const Source &source) {
 TokenizerParts pegasus(const Source &source) {
     const std::string end = name_of(source, "eos_token", "</s>"), unknown = name_of(source, "unk_token", "<unk>"),
                       mask = name_of(source, "mask_token", "<mask_1>"),
-                      mask_of_sentences = name_of(source, "mask_token_sent", "<mask_2>");
+                      mask_of_sentences =
+                          name_of(source, "mask_token_sent", mask == "<mask_2>" ? "<mask_1>" : "<mask_2>");
     const int64_t offset = source.options->integer("offset", 103);
     if (offset > 10000) source.options->fail("offset", "expected at most 10000");
     Pieces pieces{{.text = name_of(source, "pad_token", "<pad>")}, {.text = end}, {.text = mask}};
