@@ -1,6 +1,7 @@
 """Tries an installed wheel: every library that it brings, and kernels on the CPU and on lavapipe."""
 
 import pathlib
+import platform
 import shutil
 import struct
 import tempfile
@@ -30,7 +31,9 @@ def write_wav(path, samples):
     return path
 
 
-for device in ("cpu", "vulkan:0"):
+# On this processor, the compiler of Debian 12's driver ends the process (LLVM 15: cannot select AArch64ISD::VLSHR).
+aborts = platform.machine() == "aarch64" and any("LLVM 15" in each.name for each in lamina.devices())
+for device in ("cpu",) if aborts else ("cpu", "vulkan:0"):
     model = lamina.load(lamina.models / "g2p", device=device)
     assert model.generate("vulkan") == "V AH1 L K AH0 N"
     lamina.check("softmax", device=device).assert_passed()
@@ -41,6 +44,9 @@ for file in (tests / "architectures" / "sentencepiece" / "t5").iterdir():
     shutil.copy(file, folder / "t5")
 (folder / "t5" / "tokenizer.json").unlink(missing_ok=True)
 assert lamina.load(folder / "t5", device="cpu").tokenize("a text")
-linear = lamina.check("linear", device="vulkan:0", own_cases_only=True)
-assert "matrix" in {each.variant for each in linear.results}  # kernels with cooperative matrices, though few devices have them
-print(lamina.__version__, "works on", ", ".join(each.name for each in lamina.devices()))
+if not aborts:
+    linear = lamina.check("linear", device="vulkan:0", own_cases_only=True)
+    # Kernels with cooperative matrices are there, though few devices have these.
+    assert "matrix" in {each.variant for each in linear.results}
+tried = [each.name for each in lamina.devices() if each.id == "cpu" or not aborts]
+print(lamina.__version__, "works on", ", ".join(tried))
