@@ -265,6 +265,8 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         texts.prompt(options.texts.front(), read_images(options.images));
         return 0;
     }
+    if (generation && options.language.empty() && std::ranges::count(generation->left_open, "language") != 0)
+        output.note("without --language, the model itself chooses the one that it writes");
     if (options.texts.empty()) return texts.lines(lines);
     return texts.words(options.texts);
 }

@@ -100,6 +100,7 @@ struct TextGeneration {
     int64_t max_length = 0;               // maximum number of tokens in an output, not counting the end
     int64_t beams = 1;                    // of a search, unless GenerateOptions::beams says how many
     std::optional<ImagePrompts> images{}; // if prompts may have some
+    std::vector<std::string> left_open{}; // those of `choices` that the model makes where the caller does not
 };
 
 // How a model turns texts into vectors, classes or missing words: embed(), embed_tokens(), classify(), label_tokens(),

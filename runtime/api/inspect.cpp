@@ -82,7 +82,14 @@ TextGeneration generation_of(const model::Generation &g, const model::OutputToke
     for (const model::Ids &choice : marks.start) start.push_back(g.target->token(choice.front()));
     for (const int32_t id : marks.end) end.push_back(g.target->token(id));
     std::map<std::string, std::vector<std::string>, std::less<>> choices;
-    for (const auto &[name, choice] : marks.choices) choices[name] = names_of(choice.ids);
+    std::vector<std::string> left_open;
+    for (const auto &[name, choice] : marks.choices) {
+        choices[name] = names_of(choice.ids);
+        if (choice.at == model::TokenChoice::At::output &&
+            (choice.place < marks.start.size() ? marks.start[choice.place].size() > 1
+                                               : !g.decoding.forced_bos_token_id))
+            left_open.push_back(name);
+    }
     return {.encode = g.encode,
             .decode = g.decode,
             .source = g.takes_texts() ? format_of(g.input()) : TextFormat{},
@@ -92,7 +99,8 @@ TextGeneration generation_of(const model::Generation &g, const model::OutputToke
             .end = end,
             .choices = choices,
             .max_length = g.max_length,
-            .beams = g.decoding.num_beams};
+            .beams = g.decoding.num_beams,
+            .left_open = left_open};
 }
 
 TextReading reading_of(const model::Reading &r) {

@@ -72,6 +72,10 @@ TEST_CASE("languages: a translator reads and writes those that a caller names, a
         CHECK(languages_of(path, "language") == all);
         CHECK(languages_of(path, "source_language") == all);
     }
+    const auto left_open = [](const std::filesystem::path &path) {
+        return inspect(test::runtime().load(path)).generation.value().left_open;
+    };
+    CHECK(left_open(folder.path()) == std::vector<std::string>{"language"});
     std::set<Tokens> found;
     for (const auto &[source, target, id] : {std::tuple{"de", "en", 41}, {"en", "en", 41}, {"zh", "ru", 46}}) {
         INFO(source << " to " << target);
@@ -79,6 +83,7 @@ TEST_CASE("languages: a translator reads and writes those that a caller names, a
         set(as_files_say, "generation_config.json", "forced_bos_token_id", id);
         const Tokens expected = translated(as_files_say.path(), {});
         CHECK(expected.front() == id);
+        CHECK(left_open(as_files_say.path()).empty());
         const Choices choices{{"source_language", source}, {"language", target}};
         for (const auto &path : {folder.path(), converted.path() / "model", as_files_say.path()})
             CHECK(translated(path, choices) == expected);
