@@ -51,10 +51,7 @@ TokenizerParts bert(const fs::path &folder, const TokenizerSettings &options) {
                       {"lowercase", lowercase}};
     out.pre_tokenizer = {{"type", "BertPreTokenizer"}};
     out.decoder = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
-    out.post_processor = template_of(Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0)}),
-                                     Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0),
-                                                  sequence("B", 1), special_token(end, 1)}),
-                                     tokens, {begin, end});
+    out.post_processor = begun_and_ended(tokens, begin, end);
     out.added_tokens = tokens.json();
     return out;
 }
@@ -77,10 +74,7 @@ TokenizerParts esm(const fs::path &folder) {
     TokenizerParts out;
     out.model = R"({"type":"WordLevel","unk_token":)" + json_string(unknown) + R"(,"vocab":{)" + entries + "}}";
     out.pre_tokenizer = {{"type", "WhitespaceSplit"}};
-    out.post_processor = template_of(Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0)}),
-                                     Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0),
-                                                  sequence("B", 1), special_token(end, 1)}),
-                                     tokens, {begin, end});
+    out.post_processor = begun_and_ended(tokens, begin, end);
     out.added_tokens = tokens.json();
     return out;
 }

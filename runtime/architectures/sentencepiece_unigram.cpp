@@ -89,10 +89,7 @@ TokenizerParts deberta_v2(const Source &source) {
     out.decoder = metaspace(source.options->flag("add_prefix_space", true) ? "always" : "first", true);
     words.push_back(out.decoder);
     out.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", std::move(words)}};
-    out.post_processor = template_of(Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0)}),
-                                     Json::array({special_token(begin, 0), sequence("A", 0), special_token(end, 0),
-                                                  sequence("B", 1), special_token(end, 1)}),
-                                     tokens, {begin, end});
+    out.post_processor = begun_and_ended(tokens, begin, end);
     out.added_tokens = tokens.json();
     return out;
 }

@@ -44,6 +44,13 @@ Json template_of(Json single, Json pair, const SpecialTokens &tokens, const std:
             {"special_tokens", std::move(ids)}};
 }
 
+Json begun_and_ended(const SpecialTokens &tokens, const std::string &begin, const std::string &end) {
+    const Json first = special_token(begin, 0), last = special_token(end, 0);
+    return template_of(Json::array({first, sequence("A", 0), last}),
+                       Json::array({first, sequence("A", 0), last, sequence("B", 1), special_token(end, 1)}), tokens,
+                       {begin, end});
+}
+
 Json framed(SpecialTokens &tokens, const TokenizerSettings &options, const char *begin_token, const char *end_token) {
     std::vector<std::string> used;
     const auto frame = [&](const char *key, const char *purpose, const char *otherwise) {

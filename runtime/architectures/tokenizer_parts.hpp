@@ -40,6 +40,8 @@ struct TokenizerParts {
 // Of special_token() and sequence(). `used`: the tokens in it.
 [[nodiscard]] Json template_of(Json single, Json pair, const SpecialTokens &tokens,
                                const std::vector<std::string> &used);
+// BEGIN A END, and BEGIN A END B END with B and its end of the second type.
+[[nodiscard]] Json begun_and_ended(const SpecialTokens &tokens, const std::string &begin, const std::string &end);
 // A token before and after each text, where tokenizer_config.json asks for them. The tokens: those that stand for the
 // beginning and the end if no file names others; null: none.
 [[nodiscard]] Json framed(SpecialTokens &tokens, const TokenizerSettings &options, const char *begin_token,
