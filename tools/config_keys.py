@@ -135,6 +135,14 @@ ELSEWHERE = {"blip_text_model": {"bos_token_id": 30522, "sep_token_id": 102},
 RENAMED = {"jina_bert": ("bert", {"feed_forward_type": "original", "position_embedding_type": "alibi"}),
            "new": ("gte", {"layer_norm_type": "layer_norm", "logn_attention_clip1": False, "logn_attention_scale": False,
                            "position_embedding_type": "rope", "rope_theta": 10000.0})}
+# Types that transformers does not read, with the keys that the package which does reads, and their defaults; ? as in the
+# table. rwkv7: flash-linear-attention 0.6, fla/models/rwkv7.
+OTHERS = {"rwkv7": {
+    "a_low_rank_dim?": 64, "attn?": None, "decay_low_rank_dim?": 64, "fuse_norm": True, "gate_low_rank_dim?": 128,
+    "head_dim?": 64, "hidden_act": "sqrelu", "hidden_ratio?": 4, "hidden_size": 2048, "intermediate_size?": None,
+    "norm_bias": True, "norm_eps": 1e-05, "norm_first": True, "num_heads?": None, "num_hidden_layers": 24,
+    "per_layer_config?": None, "quantization_config?": None, "tie_word_embeddings": False, "transformers_weights?": None,
+    "v_low_rank_dim?": 16, "value_dim?": None, "vocab_size": 32000}}
 # Rotary positions of such types.
 OWN_ROPE_TYPES = {"ntk": {"factor?": None, "mixed_b?": None, "rope_theta?": None}}
 
@@ -491,6 +499,8 @@ def table():
                               "keys": keys_of(model_type), "types": types_of(CONFIG_MAPPING[model_type])}
     for model_type, (other, keys) in RENAMED.items():
         models[model_type] = models[other] | {"keys": models[other]["keys"] | keys}
+    for model_type, keys in OTHERS.items():
+        models[model_type] = {"aliases": {}, "keys": keys, "types": {}}
     return {"release": "transformers " + importlib.metadata.version("transformers"),
             "no_effect": without_effect(),
             "rope_types": rope_types() | OWN_ROPE_TYPES,

@@ -121,6 +121,12 @@ struct CpuFallback {
         cpu_kernel<cpu_fallback::softmax>("softmax", "x: ... C -> y: ... C"),
         cpu_kernel<cpu_fallback::top_k>("top_k",
                                         "k; x: ... V, bias?: V -> values: ... k, indices: i32 ... k, sum: ... 1"),
+        cpu_kernel<cpu_fallback::wkv7>(
+            "wkv7",
+            "heads eps key_eps; query: B T heads*D, fading: B T heads*D, key: B T heads*D, value: B T heads*E, rate: B "
+            "T heads*D, gate: B T heads*E, first_value?: B T heads*E, first_share?: B T heads*E, position?: i32 B, "
+            "lengths?: i32 B; old_key: heads*D, key_rate: heads*D, bonus: heads*D, weight: heads*E, bias: heads*E -> "
+            "y: B T heads*E; memory=position: B heads D E"),
     };
 };
 

@@ -28,6 +28,7 @@ void rotary(const Call &call);
 void selective_scan(const Call &call);
 void softmax(const Call &call);
 void top_k(const Call &call);
+void wkv7(const Call &call);
 
 // With x in so many digits where weights have few bits (strips.hpp), else as floats.
 template <int XDigits> void experts(const Call &call);

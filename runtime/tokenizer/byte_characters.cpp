@@ -1,5 +1,7 @@
 #include "tokenizer/byte_characters.hpp"
 
+#include "base/utf8.hpp"
+
 #include <array>
 #include <charconv>
 
@@ -27,6 +29,12 @@ constexpr std::array<int16_t, 0x180> byte_of = [] {
 } // namespace
 
 char32_t character_of_byte(unsigned char byte) { return character_of[byte]; }
+
+std::string in_characters(std::string_view bytes) {
+    std::string out;
+    for (const char byte : bytes) append_utf8(out, character_of_byte(static_cast<unsigned char>(byte)));
+    return out;
+}
 
 std::optional<unsigned char> byte_of_character(char32_t code) {
     if (code >= byte_of.size() || byte_of[code] < 0) return std::nullopt;

@@ -10,6 +10,7 @@
 namespace lamina::tokenizer {
 
 [[nodiscard]] char32_t character_of_byte(unsigned char byte);
+[[nodiscard]] std::string in_characters(std::string_view bytes);
 [[nodiscard]] std::optional<unsigned char> byte_of_character(char32_t code); // none: stands for no byte
 
 // The token of a single byte under byte fallback: "<0x0A>".

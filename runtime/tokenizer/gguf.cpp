@@ -2,8 +2,10 @@
 
 #include "base/utf8.hpp"
 #include "tokenizer/bpe.hpp"
+#include "tokenizer/byte_characters.hpp"
 #include "tokenizer/gguf_words.hpp"
 #include "tokenizer/parts.hpp"
+#include "tokenizer/python_text.hpp"
 #include "tokenizer/unicode.hpp"
 #include "tokenizer/word_models.hpp"
 
@@ -338,15 +340,33 @@ Tokenizer::Parts unigram_parts(const GgufVocabulary &file) {
     return out;
 }
 
+// RWKV's: of bytes, written as Python writes them, the longest token that the rest of a text begins with.
+Tokenizer::Parts longest_first_parts(const GgufVocabulary &file) {
+    std::vector<std::string> texts;
+    GgufVocabulary bytes = file;
+    for (size_t id = 0; id < file.tokens.size(); ++id) {
+        const bool literal = type_of(file, id) == normal;
+        texts.push_back(literal
+                            ? at_key("tokens: entry " + std::to_string(id),
+                                     [&] { return in_characters(python_text(file.tokens[id], PythonLiteral::bytes)); })
+                            : std::string(file.tokens[id]));
+    }
+    std::copy(texts.begin(), texts.end(), bytes.tokens.begin());
+    Tokenizer::Parts out;
+    out.pre_tokenizer = byte_level({.add_prefix_space = false, .trim_offsets = false, .use_regex = false});
+    out.model = word_piece(vocabulary_of(bytes), texts[0], "", SIZE_MAX);
+    out.post_processor = ends_of(file, {.begins = false, .ends = false, .bos = 0, .eos = 0, .separates = false});
+    out.decoder = decode_byte_level();
+    return out;
+}
+
 struct GgufModel {
     const char *name;
     Tokenizer::Parts (*parts)(const GgufVocabulary &);
 };
-constexpr GgufModel gguf_models[]{{"gpt2", byte_level_parts},
-                                  {"llama", sentencepiece_parts},
-                                  {"bert", word_piece_parts},
-                                  {"t5", unigram_parts},
-                                  {"gemma4", merging_parts}};
+constexpr GgufModel gguf_models[]{{"gpt2", byte_level_parts}, {"llama", sentencepiece_parts},
+                                  {"bert", word_piece_parts}, {"t5", unigram_parts},
+                                  {"gemma4", merging_parts},  {"rwkv", longest_first_parts}};
 
 // "gpt2" whose tokens are no bytes (llama-vocab.cpp), as converters write it where there is no SentencePiece model.
 constexpr std::array<std::string_view, 2> merging_pre{"gemma4", "granite-embed-multi-311m"};
@@ -367,7 +387,8 @@ Tokenizer tokenizer_of(const GgufVocabulary &file) {
     const auto model = std::find_if(std::begin(gguf_models), std::end(gguf_models),
                                     [&](const GgufModel &each) { return model_of(file) == each.name; });
     if (model == std::end(gguf_models))
-        refuse_key("model", in_quotes(file.model) + " is not supported; supported: gpt2, llama, bert, t5, gemma4");
+        refuse_key("model",
+                   in_quotes(file.model) + " is not supported; supported: gpt2, llama, bert, t5, gemma4, rwkv");
     check_lists(file);
     auto parts = std::make_shared<Tokenizer::Parts>(model->parts(file));
     parts->added = added_tokens_of(file);

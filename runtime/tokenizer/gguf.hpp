@@ -15,7 +15,8 @@ namespace lamina::tokenizer {
 // are the file's own bytes.
 struct GgufVocabulary {
     std::string architecture, name; // general.*: they say which flags tokens have
-    // "gpt2" (byte-level BPE), "llama" (SentencePiece's BPE), "bert" (WordPiece) or "t5" (SentencePiece's Unigram).
+    // "gpt2" (byte-level BPE), "llama" (SentencePiece's BPE), "bert" (WordPiece), "t5" (SentencePiece's Unigram) or
+    // "rwkv" (the longest tokens of bytes).
     std::string model;
     std::string pre;                      // gpt2: how text is split into words; see gguf_words.hpp
     std::vector<std::string_view> tokens; // by id

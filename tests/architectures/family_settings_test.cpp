@@ -100,6 +100,20 @@ TEST_CASE("Mamba: sizes, and what transformers makes of its weights") {
                contains("'blk.0.ssm_x.weight'"));
 }
 
+TEST_CASE("RWKV-7: sizes of heads and values, and what its layers may be") {
+    CHECK_THAT(refusal("rwkv7", "head_dim", 15), contains("/head_dim") && contains("divisor of hidden_size, 40"));
+    CHECK_THAT(refusal("rwkv7", "head_dim", nullptr), contains("/num_heads"));
+    CHECK_THAT(refusal("rwkv7_unbiased", "num_heads", 0), contains("/num_heads"));
+    CHECK_THAT(refusal("rwkv7_unbiased", "num_heads", 5), contains("/num_heads") && contains("36, found 5"));
+    CHECK_THAT(refusal("rwkv7", "value_dim", {40, 80, 40}), contains("/value_dim") && contains("40, found 80"));
+    CHECK_THAT(refusal("rwkv7", "attn", {{"layers", {1}}}), contains("/attn") && contains("expected null"));
+    CHECK_THAT(refusal("rwkv7", "norm_first", false), contains("/norm_first"));
+    CHECK_THAT(refusal("rwkv7", "intermediate_size", nullptr), contains("'model.layers.0.ffn.key.weight'"));
+    CHECK_THAT(refusal("rwkv7_older", "hidden_ratio", -1.0), contains("/hidden_ratio"));
+    CHECK(refusal("rwkv7", "a_low_rank_dim", 64).empty()); // the weights say it
+    CHECK_THAT(File("gguf_rwkv7_plain").with("rwkv7.wkv.head_size", uint32_t{48}), contains("'rwkv7.wkv.head_size'"));
+}
+
 TEST_CASE("Falcon in GGUF: the order of queries, keys and values is the one that llama.cpp takes") {
     const File file("gguf_falcon_plain");
     constexpr size_t length = sizeof(uint64_t); // before the characters

@@ -24,6 +24,7 @@ from make_jina import jina_encoders
 from make_latent import latent_decoders
 from make_layout import layouts
 from make_proteins import proteins
+from make_rwkv import rwkv_decoders
 from make_translators import encoder_decoders
 from tiny import here, is_wanted
 
@@ -103,6 +104,7 @@ if __name__ == "__main__":
     jina_encoders()
     layouts()
     encoder_decoders()
+    rwkv_decoders()
     for name, source in {"gguf_llama": "llama", "gguf_llama3": "llama_llama3", "gguf_qwen2": "qwen2_full",
                          "gguf_qwen3": "qwen3_plain"}.items():
         if is_wanted(name):

@@ -33,7 +33,8 @@ SOURCES = ["asked_of_qwen3", "bloom", "cohere", "cohere2_plain", "deepseek_v2_pl
            "mpt", "mpt_clipped", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmo3",
            "olmo_clipped", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain",
            "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "qwen3_vl_moe_plain",
-           "sentences", "sentences_of_gemma3_plain", "sentences_of_qwen2", "sentences_of_qwen3", "smollm3_plain", "stablelm",
+           "rwkv7_plain", "sentences", "sentences_of_gemma3_plain", "sentences_of_qwen2", "sentences_of_qwen3", "smollm3_plain",
+           "stablelm",
            "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain",
            "xlm_roberta_ranker"]
 

@@ -50,7 +50,7 @@ std::vector<std::string> texts_of(size_t count) {
 } // namespace
 
 TEST_CASE("memories: a prompt in blocks gives the same scores as token by token, whatever is beside it") {
-    const std::string name = GENERATE("qwen3_5", "mamba2", "nemotron_h_moe", "deepseek_v3", "gemma4");
+    const std::string name = GENERATE("qwen3_5", "mamba2", "nemotron_h_moe", "deepseek_v3", "gemma4", "rwkv7");
     CAPTURE(name);
     const Recurrent model(name);
     for (const Device &device : test::devices_of_each_kind(runtime())) {
@@ -98,7 +98,7 @@ TEST_CASE("memories: texts are the same with caches, which grow, and without") {
 }
 
 TEST_CASE("memories: texts that join others and leave them are what they are alone") {
-    const std::string name = GENERATE("qwen3_5_moe", "granite_hybrid", "falcon_h1", "falcon_mamba");
+    const std::string name = GENERATE("qwen3_5_moe", "granite_hybrid", "falcon_h1", "falcon_mamba", "rwkv7");
     CAPTURE(name);
     const Recurrent model(name);
     const std::vector<std::string> texts = texts_of(11);

@@ -18,13 +18,13 @@ def is_wanted(name):
     return len(sys.argv) == 1 or any(name.startswith(start) for start in sys.argv[1:])
 
 
-def save_golden(folder, graphs):
+def save_golden(folder, graphs, made_by="transformers " + transformers.__version__):
     """`graphs`: {name: (inputs, outputs)}, in the order in which they run."""
     as_stored = lambda v: (v.to(torch.float32) if v.is_floating_point() else v.to(torch.int32)).contiguous()
     tensors = {f"{kind}.{graph}.{name}": as_stored(value) for graph, both in graphs.items()
                for kind, values in zip(("in", "out"), both) for name, value in values.items()}
     save_file(tensors, folder / "golden.safetensors",
-              metadata={"graphs": " ".join(graphs), "made_by": "transformers " + transformers.__version__})
+              metadata={"graphs": " ".join(graphs), "made_by": made_by})
 
 
 def save(name, model, graphs, dtype=torch.float16):

@@ -3,17 +3,20 @@ transformers gives texts with them.
 
     python tests/architectures/tokenizers/make.py
 
-Needs the PyPI packages tokenizers, transformers and sentencepiece. The files are committed; this is how they were made.
+Needs the PyPI packages tokenizers, transformers, sentencepiece and rwkv. The files are committed; this is how they were made.
 """
 
+import ast
 import io
 import json
 import pathlib
 import shutil
 
+import rwkv
 import sentencepiece
 import tokenizers
 import transformers
+from rwkv.rwkv_tokenizer import TRIE_TOKENIZER
 from transformers.models.mbart50 import tokenization_mbart50 as mbart_50
 
 here = pathlib.Path(__file__).parent
@@ -200,6 +203,41 @@ def folders():
     acids = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
     yield write("esm", vocab_txt="\n".join(acids), config_json={"model_type": "esm"}, tokenizer_config_json={
         "tokenizer_class": "EsmTokenizer"}), T.EsmTokenizer
+    yield write("rwkv", rwkv_vocab_v20230424_txt=Rwkv.some_of_it(), config_json={"model_type": "rwkv7"}), Rwkv
+
+
+class Rwkv:
+    """The authors' own, in place of one of transformers."""
+
+    file = "rwkv_vocab_v20230424.txt"
+
+    def __init__(self, folder):
+        self.trie = TRIE_TOKENIZER(str(folder / self.file))
+
+    @classmethod
+    def from_pretrained(cls, folder):
+        return cls(folder)
+
+    def __call__(self, text, second="", return_token_type_ids=False):
+        first, second = self.trie.encode(text), self.trie.encode(second)
+        return {"input_ids": first + second, "token_type_ids": [0] * len(first) + [1] * len(second)}
+
+    def decode(self, ids, **_):
+        return self.trie.decode(ids)
+
+    @classmethod
+    def some_of_it(cls):
+        """The lines of the published file whose bytes are in these texts, and those of single bytes, numbered anew."""
+        lines = (pathlib.Path(rwkv.__file__).parent / cls.file).read_text(encoding="utf-8").splitlines()
+        found = "\n".join([*corpus, *texts]).encode()
+        literals = [line.partition(" ")[2] for line in lines]
+        kept = []
+        for literal in literals:
+            value = ast.literal_eval(literal.rpartition(" ")[0])
+            value = value.encode() if isinstance(value, str) else value
+            if len(value) == 1 or value in found:
+                kept.append(literal)
+        return "".join(f"{i} {literal}\n" for i, literal in enumerate(kept, 1))
 
 
 def main():

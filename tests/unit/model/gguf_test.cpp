@@ -194,10 +194,10 @@ TEST_CASE("gguf: a file of the metadata alone has the same tokenizer") {
     CHECK_FALSE(tokenizer_of(opened(GgufFile().metadata("general.name", "none")).metadata).has_value());
 
     GgufFile other;
-    other.metadata("tokenizer.ggml.model", "rwkv")
+    other.metadata("tokenizer.ggml.model", "plamo2")
         .metadata("tokenizer.ggml.tokens", array, GgufFile::list(text, 4, tokens));
     const Gguf wrong = opened(other);
     CHECK_FALSE(wrong.metadata.file().empty());
     CHECK_THROWS_WITH(tokenizer_of(wrong.metadata),
-                      matchers::contains(wrong.metadata.file() + ": tokenizer.ggml.model: 'rwkv' is not supported"));
+                      matchers::contains(wrong.metadata.file() + ": tokenizer.ggml.model: 'plamo2' is not supported"));
 }
