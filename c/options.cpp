@@ -126,6 +126,7 @@ TranscriptionOptions transcription_options(const char *json) {
             v,
             {{"segments", Timestamps::segments}, {"words", Timestamps::words}, {"characters", Timestamps::characters}});
     };
+    readers["skip_silence"] = [&](const JsonView &v) { out.generate.skip_silence = v.boolean(); };
     readers["format"] = [&](const JsonView &v) {
         out.form =
             one_of<Form>(v, {{"text", Form::text}, {"json", Form::json}, {"srt", Form::srt}, {"vtt", Form::vtt}});

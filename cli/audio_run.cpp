@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <iostream>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -24,7 +25,8 @@ Json as_json(const std::vector<Transcript::Segment> &segments) {
     return out;
 }
 
-Json as_json(const std::string &file, const Transcript &transcript, bool with_segments) {
+// `out`: what is known before.
+Json as_json(Json out, const Transcript &transcript, bool with_segments) {
     Json parts = Json::array();
     for (const Transcript::Part &part : transcript.parts)
         parts.push_back({{"begin", part.begin},
@@ -33,17 +35,18 @@ Json as_json(const std::string &file, const Transcript &transcript, bool with_se
                          {"log_probability", part.hypothesis.log_probability},
                          {"tokens", part.hypothesis.tokens},
                          {"finish", finish_name(part.hypothesis.finish)}});
-    Json out{{"file", file}, {"output", transcript.text}, {"parts", parts}};
+    out["output"] = transcript.text;
+    out["parts"] = std::move(parts);
     if (!transcript.language.empty()) out["language"] = transcript.language;
     if (with_segments) out["segments"] = as_json(transcript.segments);
     if (!transcript.phrases.empty()) out["phrases"] = as_json(transcript.phrases);
     return out;
 }
 
-// FILE<TAB>BEGIN<TAB>END<TAB>TEXT, in seconds.
-std::string line_of(const std::string &file, const Transcript::Segment &segment) {
+// BEGIN<TAB>END<TAB>TEXT, in seconds.
+std::string line_of(const Transcript::Segment &segment) {
     std::ostringstream out;
-    out << std::fixed << std::setprecision(2) << file << '\t' << segment.begin << '\t' << segment.end << '\t';
+    out << std::fixed << std::setprecision(2) << segment.begin << '\t' << segment.end << '\t';
     return out.str() + segment.text.substr(std::min(segment.text.find_first_not_of(' '), segment.text.size())) + "\n";
 }
 
@@ -119,13 +122,47 @@ void AudioRun::transcribe_all(const std::vector<std::string> &files, const Unrea
 
 void AudioRun::show(const std::string &file, const Transcript &transcript) {
     if (output_.json())
-        json_.push_back(as_json(file, transcript, options_.timestamps != Timestamps::none));
+        json_.push_back(as_json({{"file", file}}, transcript, options_.timestamps != Timestamps::none));
     else if (subtitles_)
         output_.print(subtitles(transcript, *subtitles_));
     else if (options_.timestamps != Timestamps::none)
-        for (const Transcript::Segment &each : transcript.segments) output_.print(line_of(file, each));
+        for (const Transcript::Segment &each : transcript.segments) output_.print(file + "\t" + line_of(each));
     else
         output_.print(file + "\t" + transcript.text + "\n");
+}
+
+void AudioRun::show_said(const std::vector<Transcript> &utterances) {
+    const bool with_segments = options_.timestamps != Timestamps::none;
+    for (const Transcript &said : utterances) {
+        if (output_.json())
+            output_.print_json_line(as_json(Json::object(), said, with_segments));
+        else if (with_segments)
+            for (const Transcript::Segment &each : said.segments) output_.print(line_of(each));
+        else if (!said.text.empty())
+            output_.print(said.text + "\n");
+    }
+}
+
+void AudioRun::listen() {
+    options_.progress = [](size_t, size_t) { stop_if_interrupted(); };
+    Listener listener(session_, options_);
+    const auto at_once = static_cast<size_t>(format_.rate / 10);
+    std::vector<char> bytes(2 * at_once);
+    std::vector<float> samples;
+    while (std::cin) {
+        stop_if_interrupted();
+        std::cin.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        const auto count = static_cast<size_t>(std::cin.gcount());
+        if (count % 2 != 0)
+            throw Error(ErrorCode::input, "stdin: ends within a sample; expected samples of 16 bits, little-endian");
+        samples.clear();
+        for (size_t i = 0; i < count; i += 2) {
+            const auto low = static_cast<uint8_t>(bytes[i]), high = static_cast<uint8_t>(bytes[i + 1]);
+            samples.push_back(static_cast<float>(static_cast<int16_t>(low | high << 8)) / 32768);
+        }
+        show_said(listener.add(samples));
+    }
+    show_said(listener.finish());
 }
 
 } // namespace lamina::cli

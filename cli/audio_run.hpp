@@ -26,6 +26,9 @@ class AudioRun {
 
     void files(const std::vector<std::string> &files);
     [[nodiscard]] int lines(LineReader lines); // file names on stdin; returns the exit status
+    // Samples on stdin. Prints "TEXT" for each utterance, or "BEGIN<TAB>END<TAB>TEXT" for each segment. As JSON: an
+    // object a line for each utterance.
+    void listen();
 
   private:
     AudioFormat format_;
@@ -39,6 +42,7 @@ class AudioRun {
     using Unreadable = std::function<void(size_t file, const Error &why)>;
     void transcribe_all(const std::vector<std::string> &files, const Unreadable &unreadable);
     void show(const std::string &file, const Transcript &transcript);
+    void show_said(const std::vector<Transcript> &utterances);
 };
 
 } // namespace lamina::cli

@@ -62,6 +62,7 @@ void Output::print(std::string_view text) {
 }
 
 void Output::print_json(const Json &value) { print(repaired(value.in_lines(2)) + "\n"); }
+void Output::print_json_line(const Json &value) { print(repaired(value.in_one_line()) + "\n"); }
 
 void Output::note(std::string_view line) {
     if (quiet_) return;

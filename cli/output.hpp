@@ -28,6 +28,7 @@ class Output {
     // Prints data. Throws ClosedPipe, or Error(failure) if stdout cannot be written (a full disk).
     void print(std::string_view text);
     void print_json(const Json &value);
+    void print_json_line(const Json &value); // as one line
 
     // Prints a message on stderr, unless --quiet is given.
     void note(std::string_view line);

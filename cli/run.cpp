@@ -37,7 +37,7 @@ struct RunOptions {
     GenerateOptions generate;
     std::optional<int64_t> likeliest;
     GrammarArguments grammar;
-    bool truncate = false, pairs = false, multi_label = false;
+    bool truncate = false, pairs = false, multi_label = false, listen = false;
     std::string prompt, labels, sentence;
     std::vector<std::string> images; // of a prompt
     size_t answers = 0;              // to a question, or words for a mask; 0: as many as usual
@@ -130,7 +130,14 @@ int run_audio(const RunOptions &options, GenerateOptions generate, const AudioFo
         generate.timestamps = Timestamps::segments;
     if (!options.subtitles.empty() && (options.texts.size() != 1 || output.json()))
         throw Error(ErrorCode::usage, "--subtitles: expected one audio file, and no --json");
+    if (options.listen && (!options.texts.empty() || !options.subtitles.empty()))
+        throw Error(ErrorCode::usage,
+                    "--listen: reads stdin, and prints lines or JSON: leave out files and --subtitles");
     AudioRun files(audio, std::move(session), output, generate);
+    if (options.listen) {
+        files.listen();
+        return 0;
+    }
     if (!options.subtitles.empty()) files.show_as(options.subtitles == "srt" ? Subtitles::srt : Subtitles::vtt);
     if (options.texts.empty()) return files.lines(std::move(lines));
     files.files(options.texts);
@@ -140,11 +147,11 @@ int run_audio(const RunOptions &options, GenerateOptions generate, const AudioFo
 // ---- The command ----
 
 std::vector<std::string> generate_options() {
-    std::vector<std::string> out{"--timestamps", "--subtitles",      "--image",         "--batch",          "--beams",
-                                 "--hypotheses", "--likeliest",      "--prompt-scores", "--length-penalty", "--seed",
-                                 "--max-length", "--min-length",     "--ignore-end",    "--stop",           "--cache",
-                                 "--language",   "--task",           "--json-schema",   "--grammar",        "--regex",
-                                 "--draft",      "--source-language"};
+    std::vector<std::string> out{
+        "--listen",     "--skip-silence", "--timestamps", "--subtitles",     "--image",          "--batch",
+        "--beams",      "--hypotheses",   "--likeliest",  "--prompt-scores", "--length-penalty", "--seed",
+        "--max-length", "--min-length",   "--ignore-end", "--stop",          "--cache",          "--language",
+        "--task",       "--json-schema",  "--grammar",    "--regex",         "--draft",          "--source-language"};
     for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
     return out;
 }
@@ -250,7 +257,8 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
                      "does not apply to audio");
         return run_audio(options, generate, *audio, runtime.session(model, device, how), lines, output);
     }
-    refuse_given(app, {"--timestamps", "--subtitles"}, "is about audio, which this model does not take");
+    refuse_given(app, {"--listen", "--skip-silence", "--timestamps", "--subtitles"},
+                 "is about audio, which this model does not take");
     if (writes_of_images) {
         refuse_given(app, {"--prompt-scores", "--draft"},
                      "needs a model that continues texts, which this one does not");
@@ -323,6 +331,12 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
                "characters, by those that score characters");
     app.choice("--subtitles", options->subtitles, {"srt", "vtt"},
                "the transcript of one audio file as subtitles, of segments where the model tells them");
+    app.flag(
+        "--listen", options->listen,
+        "transcribe what comes on stdin as it comes: samples of 16 bits, little-endian, one channel, at the model's "
+        "rate, which is 16,000 a second; prints what was said after each pause");
+    app.flag("--skip-silence", options->generate.skip_silence,
+             "leave out what is silent between windows in which somebody speaks; times stay those of the file");
     app.flag("--truncate", options->truncate,
              "cut texts of more tokens than a model reads; without it they are errors");
     app.flag("--pairs", options->pairs,

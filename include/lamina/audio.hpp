@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,15 @@ struct Transcript {
     std::string language{}; // "en": that was chosen, or heard in the first part; empty: the model does not tell it
 };
 
+// A part of a recording in which somebody may be speaking.
+struct VoicedPart {
+    double begin = 0, end = 0; // in seconds
+};
+
+// The parts that are louder than the quiet moments of the recording, with a fifth of a second before and behind each.
+// Pauses of less than half a second are no end. It knows how loud something is, and not what: music is a voice, too.
+[[nodiscard]] std::vector<VoicedPart> voiced(const Audio &audio);
+
 // The windows that transcribe() cuts audio into, one after the other, at the model's sample rate; not those of
 // Timestamps::segments. Throws as transcribe().
 [[nodiscard]] std::vector<Audio> audio_windows(const Model &model, const Audio &audio);
@@ -83,8 +94,29 @@ enum class Subtitles { srt, vtt };
 [[nodiscard]] std::vector<Transcript> transcribe(Session &session, const std::vector<Audio> &audios,
                                                  const GenerateOptions &options = {});
 
-// The same for audio that is no longer than a window, which is heard once. The end of its part says how much of it is
-// in the transcript.
+// Transcribes speech as it comes, as from a microphone: what was said is transcribed as soon as a pause of half a
+// second follows, or when it is as long as a window of the model.
+class Listener {
+  public:
+    // `session` must live as long. `options` as for transcribe(); they apply to each utterance.
+    explicit Listener(Session &session, GenerateOptions options = {});
+    Listener(Listener &&) noexcept;
+    Listener &operator=(Listener &&) noexcept;
+    ~Listener();
+
+    // Takes the next samples, at the model's rate (AudioFormat::rate), and returns the transcripts of all utterances
+    // that have ended. Their times count from the first sample of all. Throws Error(input) for NaN or infinity.
+    [[nodiscard]] std::vector<Transcript> add(std::span<const float> samples);
+    // The same for what has not ended. Afterwards, what is added comes behind it.
+    [[nodiscard]] std::vector<Transcript> finish();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// transcribe() for audio that is no longer than a window, which is heard once. The end of its part says how much of it
+// is in the transcript.
 [[nodiscard]] std::vector<Transcript> transcribe_windows(Session &session, const std::vector<Audio> &windows,
                                                          const GenerateOptions &options = {});
 

@@ -80,6 +80,23 @@ void add_audio(nb::module_ &m) {
             return unlocked([&] { return transcribe(session, audios, options); });
         },
         nb::arg("session"), nb::arg("audios"), nb::arg("options"));
+
+    using Samples = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    nb::class_<Listener>(m, "Listener", "Transcribes speech as it comes: `Model.listen`.")
+        .def(
+            "__init__",
+            [](Listener *self, Session &session, const GenerateOptions &options) {
+                new (self) Listener(session, options);
+            },
+            nb::arg("session"), nb::arg("options"), nb::keep_alive<1, 2>())
+        .def(
+            "add",
+            [](Listener &self, const Samples &samples) {
+                const std::span<const float> more(samples.data(), samples.size());
+                return unlocked([&] { return self.add(more); });
+            },
+            nb::arg("samples"))
+        .def("finish", [](Listener &self) { return unlocked([&] { return self.finish(); }); });
 }
 
 } // namespace lamina::python

@@ -109,6 +109,7 @@ void add_options(nb::module_ &m) {
                        .def_rw("cached", &GenerateOptions::cached)
                        .def_rw("reuse", &GenerateOptions::reuse)
                        .def_rw("guess_ahead", &GenerateOptions::guess_ahead)
+                       .def_rw("skip_silence", &GenerateOptions::skip_silence)
                        .def_rw("progress", &GenerateOptions::progress)
                        .def_rw("stream", &GenerateOptions::stream)
                        .def_prop_rw("timestamps", &timestamps, &tell_times);

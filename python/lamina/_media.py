@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, List, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Sequence, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,25 @@ class Media(Handle):
     ) -> Union[Transcript, List[Transcript]]:
         """The same on a thread. A task that is cancelled ends the work within a step."""
         return await self._awaited(lambda: self.transcribe(audio, rate, **options))
+
+    def listen(
+        self, chunks: Iterable[npt.NDArray[Any]], **options: Unpack[GenerateOptions]
+    ) -> Iterator[Transcript]:
+        """Transcripts of speech as it comes: of each utterance, once a pause of half a second follows it.
+
+        `chunks` are arrays of samples of one channel, from -1 to 1, at the model's rate: 16,000 a second. Times count from
+        the first sample.
+        """
+        with self._turn:
+            listener = _lamina.Listener(self._session, generate_options(options))
+        for chunk in chunks:
+            samples = as_input("chunk", chunk)
+            with self._turn:
+                found = listener.add(samples)
+            yield from found
+        with self._turn:
+            found = listener.finish()
+        yield from found
 
     # ---- Images ----
 

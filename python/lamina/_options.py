@@ -84,6 +84,8 @@ class GenerateOptions(TypedDict, total=False):
     timestamps
         Of transcripts, what `Transcript.segments` are: "segments" or "words" of models such as Whisper, or "words" or
         "characters" of those that score characters; none.
+    skip_silence
+        Of audio, leave out what is silent between windows in which somebody speaks; False.
     """
 
     batch: int
@@ -131,6 +133,7 @@ class GenerateOptions(TypedDict, total=False):
     progress: Callable[[int, int], None]
     stream: Callable[[int, str], None]
     timestamps: Literal["segments", "words", "characters"]
+    skip_silence: bool
 
 
 class ImageOptions(TypedDict, total=False):

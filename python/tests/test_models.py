@@ -191,3 +191,20 @@ def test_results_are_pickled_with_all_they_hold(g2p, trained, fixture_model):
     assert timed.srt().startswith("1\n00:00:00,") and timed.vtt().startswith("WEBVTT\n\n00:00:00.")
     with pytest.raises(ValueError, match="timestamps: expected 'segments', 'words' or 'characters'"):
         spelling.transcribe(np.zeros(9000), 16000, timestamps="tokens")
+
+
+def test_speech_is_transcribed_as_it_comes():
+    folders = source / "tests" / "architectures"
+    spelling = lamina.load(folders / "speech" / "wav2vec2", "cpu")
+    tone, silence = np.sin(np.arange(16000)) / 4, np.zeros(24000)
+    samples = np.concatenate([silence, tone, silence, tone]).astype(np.float32)
+    chunks = iter(np.split(samples, 100))
+    said = spelling.listen(chunks)
+    first = next(said)
+    assert len(list(chunks)) > 10  # the rest had not come
+    assert abs(first.parts[0].begin - 1.3) < 0.03 and abs(first.parts[0].end - 2.7) < 0.03
+    assert list(said) == []
+    both = list(spelling.listen(np.split(samples, 10)))
+    assert len(both) == 2 and both[0].text == first.text
+    heard = spelling.transcribe(samples, 16000, skip_silence=True)
+    assert abs(heard.parts[0].begin - 1.3) < 0.03

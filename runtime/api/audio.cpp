@@ -3,6 +3,7 @@
 
 #include "api/access.hpp"
 #include "generation/transcribe.hpp"
+#include "generation/voice.hpp"
 
 namespace lamina {
 
@@ -13,6 +14,17 @@ std::vector<Audio> audio_windows(const Model &model, const Audio &audio) {
     std::vector<Audio> out;
     for (const generation::Samples window : generation::windows_of(whole.samples, input))
         out.push_back({{window.begin(), window.end()}, input.rate});
+    return out;
+}
+
+std::vector<VoicedPart> voiced(const Audio &audio) {
+    if (audio.rate < 1)
+        throw Error(ErrorCode::usage, "audio: expected a rate of 1 or above, found " + std::to_string(audio.rate));
+    generation::expect_samples(audio.samples, 1);
+    std::vector<VoicedPart> out;
+    const auto rate = static_cast<double>(audio.rate);
+    for (const generation::Stretch &each : generation::voiced(audio.samples, audio.rate))
+        out.push_back({static_cast<double>(each.begin) / rate, static_cast<double>(each.end) / rate});
     return out;
 }
 

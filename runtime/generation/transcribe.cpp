@@ -4,6 +4,7 @@
 #include "generation/generation.hpp"
 #include "generation/speech.hpp"
 #include "generation/timestamps.hpp"
+#include "generation/voice.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,9 +38,8 @@ void check(const std::vector<Samples> &audios, const GenerateOptions &options) {
     for (size_t i = 0; i < audios.size(); ++i) expect_samples(audios[i], i + 1);
 }
 
-// Adds what was heard in the next window.
-void append(Transcript &to, Transcript window) {
-    const double begin = to.parts.empty() ? 0 : to.parts.back().end;
+// Adds what was heard in the next window, which begins after so many seconds.
+void append(Transcript &to, Transcript window, double begin) {
     if (to.language.empty()) to.language = std::move(window.language);
     for (const auto pieces : {&Transcript::segments, &Transcript::phrases})
         for (Transcript::Segment &each : window.*pieces) {
@@ -53,6 +53,8 @@ void append(Transcript &to, Transcript window) {
         to.parts.push_back(std::move(part));
     }
 }
+
+double end_of(const Transcript &transcript) { return transcript.parts.empty() ? 0 : transcript.parts.back().end; }
 
 std::string words_of(const model::Model &model, Ids tokens) {
     std::erase_if(tokens, [&](int32_t token) { return token >= model.tokens.timestamps->none; });
@@ -136,7 +138,7 @@ void expect_samples(Samples audio, size_t number) {
 
 Transcript joined(const std::vector<Transcript> &windows) {
     Transcript out;
-    for (const Transcript &window : windows) append(out, window);
+    for (const Transcript &window : windows) append(out, window, end_of(out));
     return out;
 }
 
@@ -161,13 +163,15 @@ class Recordings {
         : session_(session), input_(audio_input_of(*session.model)), audios_(audios), options_(options),
           out_(audios.size()), begun_(audios.size()), failed_(audios.size()), heard_(audios.size()) {
         check(audios, options);
+        for (size_t i = 0; i < audios.size() && options.skip_silence; ++i)
+            voices_.push_back(voiced(audios[i], input_.rate));
     }
 
     void hear_all() {
         if (seeks()) return seek();
         std::vector<Window> windows;
         for (size_t i = 0; i < audios_.size(); ++i)
-            for (const Samples window : windows_of(audios_[i], input_)) windows.push_back({i, window});
+            for (const Samples window : windows_in(i)) windows.push_back({i, window});
         hear(windows);
     }
     // The beginning of each, as much as fits a window.
@@ -192,7 +196,11 @@ class Recordings {
         while (true) {
             std::vector<Window> windows;
             for (size_t i = 0; i < audios_.size() && (windows.empty() || !options_.stream); ++i)
-                if (!failed_[i] && heard_[i] < audios_[i].size()) windows.push_back(next_of(i));
+                if (!failed_[i] && heard_[i] < audios_[i].size()) {
+                    const Window next = next_of(i);
+                    if (next.samples.empty()) heard_[i] = audios_[i].size(); // nobody speaks any more
+                    if (!next.samples.empty()) windows.push_back(next);
+                }
             if (windows.empty()) return;
             hear(windows);
             if (options_.progress) tell_progress();
@@ -200,11 +208,34 @@ class Recordings {
     }
     [[nodiscard]] double rate() const { return static_cast<double>(input_.rate); }
     [[nodiscard]] Window next_of(size_t audio) const {
-        const Samples rest = audios_[audio].subspan(heard_[audio]);
-        return {audio, rest.first(std::min(rest.size(), static_cast<size_t>(input_.length)))};
+        const Samples all = audios_[audio], rest = all.subspan(heard_[audio]);
+        const auto length = static_cast<size_t>(input_.length);
+        if (!options_.skip_silence) return {audio, rest.first(std::min(rest.size(), length))};
+        const Stretch next = next_heard(voices_[audio], heard_[audio], length, all.size());
+        return {audio, all.subspan(next.begin, next.end - next.begin)};
+    }
+    [[nodiscard]] std::vector<Samples> windows_in(size_t audio) const {
+        const Samples all = audios_[audio];
+        if (!options_.skip_silence) return windows_of(all, input_);
+        std::vector<Samples> out;
+        const auto length = static_cast<size_t>(input_.length);
+        for (size_t at = 0; at < all.size();) {
+            const Stretch next = next_heard(voices_[audio], at, length, all.size());
+            const bool goes_on = std::ranges::any_of(
+                voices_[audio], [&](const Stretch &voice) { return voice.begin < next.end && next.end < voice.end; });
+            const Samples rest = all.subspan(next.begin, next.end - next.begin + (goes_on ? 1 : 0));
+            if (!rest.empty()) out.push_back(windows_of(rest, input_).front()); // one sample too many has it cut
+            at = rest.empty() ? all.size() : next.begin + out.back().size();
+        }
+        return out;
+    }
+
+    [[nodiscard]] double begin_of(const Window &window) const { // in seconds
+        return static_cast<double>(window.samples.data() - audios_[window.audio].data()) / rate();
     }
 
     void hear(const std::vector<Window> &windows) {
+        if (windows.empty()) return;
         GenerateOptions how = options_;
         how.hypotheses = 1;
         how.first += count_;
@@ -260,7 +291,7 @@ class Recordings {
     void take(const Window &window, Transcript transcript) {
         Transcript &to = out_[window.audio];
         const size_t before = to.segments.size();
-        append(to, std::move(transcript));
+        append(to, std::move(transcript), options_.skip_silence ? begin_of(window) : end_of(to));
         heard_[window.audio] =
             std::min(audios_[window.audio].size(), static_cast<size_t>(std::llround(to.parts.back().end * rate())));
         for (size_t i = before; seeks() && options_.stream && i < to.segments.size(); ++i)
@@ -299,8 +330,9 @@ class Recordings {
     const GenerateOptions &options_;
     std::vector<Transcript> out_;
     std::vector<bool> begun_, failed_;
-    std::vector<size_t> heard_; // samples of each
-    uint64_t count_ = 0;        // windows, each of which draws random numbers of its own
+    std::vector<size_t> heard_;                // samples of each
+    std::vector<std::vector<Stretch>> voices_; // of each, with skip_silence
+    uint64_t count_ = 0;                       // windows, each of which draws random numbers of its own
 };
 
 } // namespace

@@ -70,6 +70,55 @@ TEST_CASE("run transcribes audio files: one, several, named on stdin, as JSON") 
     CHECK(json[1]["parts"][0]["tokens"].size() == 5);
 }
 
+TEST_CASE("run --listen transcribes the samples on stdin, and --skip-silence leaves out what is silent") {
+    const std::string model = LAMINA_SOURCE_DIR "/tests/architectures/speech/moonshine";
+    const auto with_tone = [](std::vector<float> &samples, size_t quiet, size_t loud) {
+        samples.insert(samples.end(), quiet, 0.0F);
+        const std::vector<float> more = tone(loud, 1);
+        samples.insert(samples.end(), more.begin(), more.end());
+    };
+    std::vector<float> samples;
+    with_tone(samples, 16000, 24000), with_tone(samples, 32000, 8000);
+    std::string bytes;
+    for (const float v : samples) {
+        const auto sample = static_cast<int16_t>(std::lround(v * 32767));
+        bytes += {static_cast<char>(sample & 255), static_cast<char>(sample >> 8)};
+    }
+    const auto listen = [&](const std::string &input, const std::vector<std::string> &more = {}) {
+        std::vector<std::string> all{"run", model, "--listen", "--device", "cpu", "--max-length", "5"};
+        all.insert(all.end(), more.begin(), more.end());
+        return run_lamina(all, {.input = input});
+    };
+    const Finished lines = listen(bytes), json = listen(bytes, {"--json"});
+    CHECK(lines.status == 0);
+    const auto texts = lines_of(lines.out), objects = lines_of(json.out);
+    REQUIRE(objects.size() == 2);
+    const auto first = nlohmann::json::parse(objects[0]), second = nlohmann::json::parse(objects[1]);
+    CHECK_THAT(first["parts"][0]["begin"].get<double>(), matchers::within_abs(0.8, 0.03));
+    CHECK_THAT(second["parts"][0]["begin"].get<double>(), matchers::within_abs(4.3, 0.03));
+    CHECK_FALSE(first["output"].get<std::string>().empty());
+    CHECK(texts == std::vector<std::string>{first["output"], second["output"]});
+
+    const Finished odd = listen(bytes.substr(0, 4001));
+    CHECK(odd.status == 3);
+    CHECK_THAT(odd.err, matchers::contains("stdin: ends within a sample"));
+    CHECK(listen("").out.empty());
+    const Finished both = run_lamina({"run", model, "a.wav", "--listen", "--device", "cpu"});
+    CHECK(both.status == 2);
+    CHECK_THAT(both.err, matchers::contains("--listen: reads stdin"));
+    const Finished text =
+        run_lamina({"run", LAMINA_SOURCE_DIR "/models/g2p", "--listen", "--device", "cpu"}, {.input = "a"});
+    CHECK(text.status == 2);
+    CHECK_THAT(text.err, matchers::contains("--listen is about audio"));
+
+    const TemporaryFolder folder;
+    const std::string file = folder.write("a.wav", wav({}, samples)).string();
+    const auto heard = nlohmann::json::parse(
+        run_lamina({"run", model, file, "--skip-silence", "--device", "cpu", "--max-length", "5", "--json"}).out);
+    REQUIRE(heard[0]["parts"].size() == 1); // of one window
+    CHECK_THAT(heard[0]["parts"][0]["begin"].get<double>(), matchers::within_abs(0.8, 0.03));
+}
+
 TEST_CASE("run prints nothing of an audio file that it cannot transcribe as it is told") {
     const TemporaryFolder folder;
     const std::string model = whisper_model(folder), file = folder.write("a.wav", wav({}, tone(3000, 1))).string();

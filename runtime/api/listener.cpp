@@ -1,0 +1,81 @@
+// Listener in audio.hpp.
+#include <lamina/audio.hpp>
+
+#include "api/access.hpp"
+#include "generation/transcribe.hpp"
+#include "generation/voice.hpp"
+
+#include <algorithm>
+
+namespace lamina {
+
+struct Listener::State {
+    Session &session;
+    GenerateOptions options;
+    const model::AudioInput &input;
+    std::vector<float> recent{}; // what is not heard yet, and before it as much as a window, to know how loud it was
+    size_t heard = 0;            // of `recent`
+    uint64_t forgotten = 0;      // samples before `recent`
+
+    [[nodiscard]] size_t window() const { return static_cast<size_t>(input.length); }
+
+    // What has been said: up to a pause, or all of it.
+    std::vector<Transcript> take(bool all) {
+        std::vector<Transcript> out;
+        const auto pause = static_cast<size_t>(input.rate / 2);
+        const auto voices = generation::voiced(recent, input.rate);
+        for (const generation::Stretch &voice : voices) {
+            while (voice.end > heard) {
+                const size_t begin = std::max(voice.begin, heard);
+                const generation::Samples rest(recent.data() + begin, voice.end - begin);
+                const bool ended = all || voice.end + pause <= recent.size();
+                if (!ended && rest.size() < window()) return out;
+                const generation::Samples next = generation::windows_of(rest, input).front();
+                out.push_back(transcribed(begin, next));
+                heard = begin + next.size();
+            }
+        }
+        if (all) heard = recent.size();
+        return out;
+    }
+
+    Transcript transcribed(size_t begin, generation::Samples samples) {
+        detail::SessionState &state = detail::Access::state(session);
+        const std::scoped_lock turn(state.turn);
+        Transcript out = std::move(generation::transcribe(state, {samples}, options).front());
+        options.first += out.parts.size(); // each draws random numbers of its own
+        const double seconds = static_cast<double>(forgotten + begin) / static_cast<double>(input.rate);
+        for (Transcript::Part &part : out.parts) part.begin += seconds, part.end += seconds;
+        for (const auto pieces : {&Transcript::segments, &Transcript::phrases})
+            for (Transcript::Segment &each : out.*pieces) each.begin += seconds, each.end += seconds;
+        return out;
+    }
+
+    void forget() {
+        if (recent.size() > 2 * window() + heard) heard = recent.size() - 2 * window(); // nobody spoke
+        if (heard <= window()) return;
+        const size_t count = heard - window();
+        recent.erase(recent.begin(), recent.begin() + static_cast<ptrdiff_t>(count));
+        heard -= count, forgotten += count;
+    }
+};
+
+Listener::Listener(Session &session, GenerateOptions options)
+    : state_(std::make_unique<State>(
+          State{session, std::move(options), generation::audio_input_of(*detail::Access::state(session).model)})) {}
+Listener::Listener(Listener &&) noexcept = default;
+Listener &Listener::operator=(Listener &&) noexcept = default;
+Listener::~Listener() = default;
+
+std::vector<Transcript> Listener::add(std::span<const float> samples) {
+    if (samples.empty()) return {};
+    generation::expect_samples(samples, 1);
+    state_->recent.insert(state_->recent.end(), samples.begin(), samples.end());
+    std::vector<Transcript> out = state_->take(false);
+    state_->forget();
+    return out;
+}
+
+std::vector<Transcript> Listener::finish() { return state_->take(true); }
+
+} // namespace lamina
