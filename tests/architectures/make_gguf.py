@@ -30,13 +30,12 @@ SOURCES = ["asked_of_qwen3", "bloom", "cohere", "cohere2_plain", "deepseek_v2_pl
            "glm4_moe_plain", "gpt2", "gpt_neox_plain", "gpt_oss_mxfp4", "granite", "granite_hybrid_dense_attending",
            "granite_hybrid_dense_plain", "granite_hybrid_plain", "granitemoe", "jina_bert", "jina_bert_apart", "lfm2",
            "lfm2_moe", "llama_tied_biased", "mamba2_plain", "mamba_plain", "ministral3", "mixtral_plain", "modernbert",
-           "mpt", "mpt_clipped", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2", "olmo3",
-           "olmo_clipped", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain",
+           "mpt", "mpt_clipped", "mt5_plain", "nemotron_h_moe_plain", "nemotron_h_plain", "nomic_bert_plain", "olmo2",
+           "olmo3", "olmo_clipped", "olmoe", "phi3", "phi3_longrope", "phi_plain", "qwen2_5_vl", "qwen2_moe_plain",
            "qwen3_5_moe_plain", "qwen3_5_plain", "qwen3_moe_plain", "qwen3_next_plain", "qwen3_vl", "qwen3_vl_moe_plain",
-           "rwkv7_plain", "sentences", "sentences_of_gemma3_plain", "sentences_of_qwen2", "sentences_of_qwen3", "smollm3_plain",
-           "stablelm",
-           "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain", "xlm_roberta_labels", "xlm_roberta_plain",
-           "xlm_roberta_ranker"]
+           "roberta", "rwkv7_plain", "sentences", "sentences_of_gemma3_plain", "sentences_of_qwen2", "sentences_of_qwen3",
+           "smollm3_plain", "stablelm", "stablelm_parallel", "starcoder2_plain", "t5_gated_plain", "t5_plain",
+           "xlm_roberta_labels", "xlm_roberta_plain", "xlm_roberta_ranker"]
 
 
 # Files of models that see, made of the part for texts: the name, and the settings that the converter has for them.

@@ -100,6 +100,11 @@ def encoder_decoders():
     encoder_decoder("marian_two", marian(activation_function="relu", scale_embedding=False, **two_vocabularies), 47)
     encoder_decoder("marian_untied", marian(tie_word_embeddings=False, activation_function="gelu", **two_vocabularies), 47)
     whispers()
+    # As published, which GGUF files can say.
+    plain = transformers.MT5ForConditionalGeneration(transformers.MT5Config(
+        **sizes | {"relative_attention_max_distance": 128}))
+    plain.lm_head.weight = torch.nn.Parameter(torch.zeros(vocabulary, 36))
+    encoder_decoder("mt5_plain", plain)
 
 
 def whisper(name, generation=None, **more):
