@@ -1,6 +1,7 @@
 #include "architectures/projector_kinds.hpp"
 
 #include "architectures/gemma4_projector.hpp"
+#include "architectures/internvl_projector.hpp"
 #include "architectures/joined.hpp"
 #include "architectures/weight_parts.hpp"
 #include "base/utf8.hpp"
@@ -310,13 +311,15 @@ void complete_qwen3(const ProjectorFile &file, ProjectorFolder &out) {
 } // namespace
 
 std::span<const ProjectorKind> projector_kinds() {
-    static constexpr std::array<ProjectorKind, 11> kinds{{
+    static constexpr std::array<ProjectorKind, 12> kinds{{
         {"gemma3", "gemma3", "gemma3", tanh_gelu, "vision_tower.", clip_tower, gemma3_tensors, gemma3_settings,
          complete_gemma3},
         {"gemma4v", "gemma4", "gemma4", tanh_gelu, "vision_tower.", gemma4_projector_tower, gemma4_projector_tensors,
          gemma4_projector_settings, complete_gemma4_projector},
         {"idefics3", "idefics3", "", tanh_gelu, "vision_model.", clip_tower, idefics3_tensors, idefics3_settings,
          complete_idefics3},
+        {"internvl", "internvl", "", "gelu", "vision_tower.", internvl_projector_tower, internvl_projector_tensors,
+         internvl_projector_settings, complete_internvl_projector},
         {"mlp", "llava", "", "gelu", "vision_tower.", clip_tower, llava_tensors, llava_settings, complete_llava},
         {"pixtral", "mistral3", "", "gelu", "vision_tower.", pixtral_tower, pixtral_tensors, pixtral_settings,
          complete_pixtral},

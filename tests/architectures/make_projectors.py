@@ -49,6 +49,10 @@ def tiny_models():
     tower = dict(hidden_size=40, num_hidden_layers=3, num_attention_heads=4, intermediate_size=52, patch_size=3)
     torch.manual_seed(8)
     make_seeing.idefics3("smolvlm", "SmolVLM", tower | dict(image_size=12), 2, 36)
+    torch.manual_seed(8)
+    make_seeing.internvl("internvl", T.Qwen2Config(**tiny.llama_like(max_position_embeddings=256)), dict(
+        hidden_size=40, num_hidden_layers=4, num_attention_heads=4, intermediate_size=52, image_size=[12, 12],
+        patch_size=[3, 3]), 12, 6, tie_word_embeddings=False)
     windowed = dict(depth=3, hidden_size=24, num_heads=2, intermediate_size=20, out_hidden_size=48)
     sizes = dict(size={"shortest_edge": 8 * 64, "longest_edge": 4096 * 64})  # as llama.cpp has them
     torch.manual_seed(38)
@@ -136,9 +140,12 @@ def published(source):
     """The folder as the converter knows it; in f32, because it adds 1 to norms."""
     config = json.loads((source / "config.json").read_text())
     plain = config["vision_config"]["model_type"] in ("gemma4_vision", "pixtral")
-    tower = "vision_tower." + ("" if plain else "vision_model.")
-    tensors = {name.replace("vision_tower.", tower): tensor.to(torch.float32)
-               for name, tensor in load_file(source / "model.safetensors").items()}
+    tensors = {name: tensor.to(torch.float32) for name, tensor in load_file(source / "model.safetensors").items()}
+    if config["model_type"] == "internvl":
+        tensors = {name if name.startswith("language_model.") else "model." + name: tensor for name, tensor in tensors.items()}
+        config |= dict(min_dynamic_patch=1, max_dynamic_patch=6, select_layer=-1)
+    elif not plain:
+        tensors = {name.replace("vision_tower.", "vision_tower.vision_model."): tensor for name, tensor in tensors.items()}
     save_file(tensors, source / "model.safetensors", metadata={"format": "pt"})
     preprocessor = json.loads((source / "preprocessor_config.json").read_text())
     config["dtype"] = "float32"
@@ -187,14 +194,16 @@ def write_llava_projector(source, target):
 def convert(source, target, set_vocab):
     settings = lambda: ModelBase.load_hparams(source, False)
     architecture = settings()["architectures"][0]
-    model = get_model_class(architecture.replace("SmolVLMForConditionalGeneration", "VLlama3ForCausalLM"))  # as published
+    of_texts = {"SmolVLMForConditionalGeneration": "VLlama3ForCausalLM", "InternVLForConditionalGeneration": "Qwen2ForCausalLM"}
+    of_images = {"InternVLForConditionalGeneration": "InternVisionModel"}
+    model = get_model_class(of_texts.get(architecture, architecture))  # as published
     for each in (model, getattr(model, "Ministral3Model", model)):  # which does the work of Mistral3Model
         each.set_vocab, each.no_mtp = set_vocab, True
     exact = gguf.LlamaFileType.MOSTLY_F16
     with torch.inference_mode():
         model(source, exact, target / "model.gguf", hparams=settings()).write()
         if not (target / "mmproj.gguf").exists():
-            get_model_class(architecture, mmproj=True)(source, exact, target / "mmproj.gguf", hparams=settings()).write()
+            get_model_class(of_images.get(architecture, architecture), mmproj=True)(source, exact, target / "mmproj.gguf", hparams=settings()).write()
 
 
 def main():
@@ -209,7 +218,8 @@ def main():
         seeing.here = any_size.here = root / "seeing"
         tiny_models()
         for name, talks, processor in [("llava", "talking", seeing.llava), ("gemma3", "talking_gemma3", seeing.gemma3),
-                                       ("smolvlm", "talking_idefics3", seeing.idefics3), ("qwen2_5_vl", "talking", None),
+                                       ("smolvlm", "talking_idefics3", seeing.idefics3),
+                                       ("internvl", "talking_internvl", seeing.InternVL), ("qwen2_5_vl", "talking", None),
                                        ("qwen2_vl", "talking", None), ("qwen3_vl", "talking", None),
                                        ("qwen3_vl_moe", "talking", None), ("qwen3_5", "talking", None),
                                        ("qwen3_5_moe", "talking", None), ("mistral3", "talking", None),

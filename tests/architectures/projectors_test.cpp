@@ -114,8 +114,8 @@ std::string refused(const fs::path &model, const fs::path &projector) {
 
 TEST_CASE("projectors: answers about images are those of transformers, after conversion, too") {
     const json expected = json_of(test::architectures / "seeing" / "projectors.json");
-    for (const char *name : {"gemma3", "gemma4", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl", "qwen2_vl",
-                             "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe", "smolvlm"}) {
+    for (const char *name : {"gemma3", "gemma4", "internvl", "llava", "llava_pixtral", "mistral3", "qwen2_5_vl",
+                             "qwen2_vl", "qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe", "smolvlm"}) {
         const json &answers = expected["gguf_" + std::string(name) + "_sees"];
         REQUIRE(answers.size() > 4);
         const Model model = runtime().load(pair_of(name) / "model.gguf");
@@ -206,7 +206,7 @@ TEST_CASE("projectors: keys that are missing, unknown or wrong are refused by na
     const std::string type = std::string("gemma3"), of_other("gemma7");
     says(gemma.with("\x06" + std::string(7, '\0') + type, "\x06" + std::string(7, '\0') + of_other),
          file + ": metadata 'clip.projector_type'",
-         "'gemma7' is not supported; supported: gemma3, gemma4v, idefics3, mlp, pixtral, qwen2.5vl_merger, "
+         "'gemma7' is not supported; supported: gemma3, gemma4v, idefics3, internvl, mlp, pixtral, qwen2.5vl_merger, "
          "qwen2vl_merger, qwen3vl_merger");
     says(gemma.with("clip.vision.block_count", "clip.vision.block_cOunt"), file,
          "the metadata lack the key 'clip.vision.block_count'");

@@ -167,7 +167,7 @@ class InternTower {
 // A token that the tokenizer's settings name.
 std::string token_named(const Draft &draft, const char *purpose, const char *usual) {
     const auto file = draft.folder / "tokenizer_config.json";
-    if (!has_file(file)) return usual;
+    if (draft.gguf || !has_file(file)) return usual;
     const JsonText document(text_of(file), file.string());
     const Config config(document.root());
     const auto more = config.find("extra_special_tokens");
