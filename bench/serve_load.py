@@ -27,6 +27,7 @@ parser.add_argument("lamina", help="the command")
 parser.add_argument("models", nargs="+", metavar="[NAME=]MODEL")
 parser.add_argument("--beside", metavar="LLAMA_SERVER", help="llama.cpp's server, on the CPU")
 parser.add_argument("--device", default="cpu")
+parser.add_argument("--precision", default="full", choices=["full", "half", "int8"], help="of Lamina")
 parser.add_argument("--clients", default="1,8,32", metavar="N,...")
 parser.add_argument("--requests", type=int, default=32, help="of all clients together, for each number of clients")
 parser.add_argument("--rounds", type=int, default=1)
@@ -84,7 +85,7 @@ def server(program, model):
     port = free_port()
     if program == "Lamina":
         command = [arguments.lamina, "serve", model, "--device", arguments.device, "--port", str(port),
-                   "--slots", str(arguments.slots), "--context", str(arguments.context)]
+                   "--slots", str(arguments.slots), "--context", str(arguments.context), "--precision", arguments.precision]
     else:
         threads = str(len(os.sched_getaffinity(0)))
         command = [arguments.beside, "--model", model.partition("=")[2] or model, "--port", str(port),
