@@ -144,25 +144,27 @@ void AudioRun::show_said(const std::vector<Transcript> &utterances) {
 }
 
 void AudioRun::listen() {
-    options_.progress = [](size_t, size_t) { stop_if_interrupted(); };
+    wait_for_work(); // what was said before Ctrl-C is transcribed
     Listener listener(session_, options_);
     const auto at_once = static_cast<size_t>(format_.rate / 10);
     std::vector<char> bytes(2 * at_once);
     std::vector<float> samples;
-    while (std::cin) {
-        stop_if_interrupted();
+    bool whole = true;
+    while (std::cin && interrupted() == 0) {
         std::cin.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
         const auto count = static_cast<size_t>(std::cin.gcount());
-        if (count % 2 != 0)
-            throw Error(ErrorCode::input, "stdin: ends within a sample; expected samples of 16 bits, little-endian");
+        whole = count % 2 == 0;
         samples.clear();
-        for (size_t i = 0; i < count; i += 2) {
+        for (size_t i = 0; i + 1 < count; i += 2) {
             const auto low = static_cast<uint8_t>(bytes[i]), high = static_cast<uint8_t>(bytes[i + 1]);
             samples.push_back(static_cast<float>(static_cast<int16_t>(low | high << 8)) / 32768);
         }
         show_said(listener.add(samples));
     }
     show_said(listener.finish());
+    if (interrupted() != 0) throw Interrupted();
+    if (!whole)
+        throw Error(ErrorCode::input, "stdin: ends within a sample; expected samples of 16 bits, little-endian");
 }
 
 } // namespace lamina::cli

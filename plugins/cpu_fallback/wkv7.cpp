@@ -89,9 +89,11 @@ void Wkv7::follow(int64_t b, int64_t h, int64_t first) {
                             .sum_stride = heads,
                             .count = count(b),
                             .key_dim = key_dim};
-    const Matrix own(memory ? 0 : key_dim, tile_columns); // where nobody keeps a memory
-    std::ranges::fill(own.all(), 0.0F);
-    if (!memory) return wkv7_columns(tokens, own.data(), tile_columns, width);
+    if (!memory) { // that anybody keeps
+        const Matrix own(key_dim, tile_columns);
+        std::ranges::fill(own.all(), 0.0F);
+        return wkv7_columns(tokens, own.data(), tile_columns, width);
+    }
     float *const kept = memory.f32().data() + (b * heads + h) * key_dim * value_dim + first;
     if (position.i32()[static_cast<size_t>(b)] == 0)
         for (int64_t i = 0; i < key_dim; ++i) std::fill_n(kept + i * value_dim, width, 0.0F);

@@ -65,19 +65,23 @@ class Media(Handle):
     ) -> Iterator[Transcript]:
         """Transcripts of speech as it comes: of each utterance, once a pause of half a second follows it.
 
-        `chunks` are arrays of samples of one channel, from -1 to 1, at the model's rate: 16,000 a second. Times count from
-        the first sample.
+        `chunks` are arrays of samples of one channel, from -1 to 1, at the model's rate, mostly 16,000 a second. Times
+        count from the first sample.
         """
         with self._turn:
             listener = _lamina.Listener(self._session, generate_options(options))
-        for chunk in chunks:
-            samples = as_input("chunk", chunk)
+
+        def said() -> Iterator[Transcript]:
+            for chunk in chunks:
+                samples = as_input("chunk", chunk)
+                with self._turn:
+                    found = listener.add(samples)
+                yield from found
             with self._turn:
-                found = listener.add(samples)
+                found = listener.finish()
             yield from found
-        with self._turn:
-            found = listener.finish()
-        yield from found
+
+        return said()
 
     # ---- Images ----
 

@@ -85,7 +85,7 @@ class GenerateOptions(TypedDict, total=False):
         Of transcripts, what `Transcript.segments` are: "segments" or "words" of models such as Whisper, or "words" or
         "characters" of those that score characters; none.
     skip_silence
-        Of audio, leave out what is silent between windows in which somebody speaks; False.
+        Of audio, leave out silence before and behind what a window hears; False.
     """
 
     batch: int

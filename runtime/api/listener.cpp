@@ -6,6 +6,7 @@
 #include "generation/voice.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lamina {
 
@@ -13,30 +14,32 @@ struct Listener::State {
     Session &session;
     GenerateOptions options;
     const model::AudioInput &input;
-    std::vector<float> recent{}; // what is not heard yet, and before it as much as a window, to know how loud it was
-    size_t heard = 0;            // of `recent`
-    uint64_t forgotten = 0;      // samples before `recent`
+    std::vector<float> recent{};    // what is not heard yet, and before it as much as a window, to know how loud it was
+    size_t heard = 0;               // of `recent`
+    size_t looked_at = 0;           // samples of `recent`
+    uint64_t forgotten = 0;         // samples before `recent`
+    std::vector<Transcript> done{}; // kept until the caller has them, whatever fails meanwhile
 
     [[nodiscard]] size_t window() const { return static_cast<size_t>(input.length); }
 
-    // What has been said: up to a pause, or all of it.
-    std::vector<Transcript> take(bool all) {
-        std::vector<Transcript> out;
-        const auto pause = static_cast<size_t>(input.rate / 2);
-        const auto voices = generation::voiced(recent, input.rate);
-        for (const generation::Stretch &voice : voices) {
+    // Transcribes what has been said: up to a pause, or all of it.
+    void hear(bool all) {
+        constexpr int64_t looks_a_second = 50;
+        if (!all && recent.size() < looked_at + static_cast<size_t>(input.rate / looks_a_second)) return;
+        looked_at = recent.size();
+        const auto silence =
+            static_cast<size_t>((generation::pause - generation::margin) * static_cast<double>(input.rate));
+        for (const generation::Stretch &voice : generation::voiced(recent, input.rate))
             while (voice.end > heard) {
                 const size_t begin = std::max(voice.begin, heard);
                 const generation::Samples rest(recent.data() + begin, voice.end - begin);
-                const bool ended = all || voice.end + pause <= recent.size();
-                if (!ended && rest.size() < window()) return out;
+                const bool ended = all || voice.end + silence <= recent.size();
+                if (!ended && rest.size() <= window()) return;
                 const generation::Samples next = generation::windows_of(rest, input).front();
-                out.push_back(transcribed(begin, next));
+                done.push_back(transcribed(begin, next));
                 heard = begin + next.size();
             }
-        }
         if (all) heard = recent.size();
-        return out;
     }
 
     Transcript transcribed(size_t begin, generation::Samples samples) {
@@ -56,13 +59,15 @@ struct Listener::State {
         if (heard <= window()) return;
         const size_t count = heard - window();
         recent.erase(recent.begin(), recent.begin() + static_cast<ptrdiff_t>(count));
-        heard -= count, forgotten += count;
+        heard -= count, forgotten += count, looked_at -= count;
     }
 };
 
 Listener::Listener(Session &session, GenerateOptions options)
     : state_(std::make_unique<State>(
-          State{session, std::move(options), generation::audio_input_of(*detail::Access::state(session).model)})) {}
+          State{session, std::move(options), generation::audio_input_of(*detail::Access::state(session).model)})) {
+    state_->options.skip_silence = false; // there is none in an utterance
+}
 Listener::Listener(Listener &&) noexcept = default;
 Listener &Listener::operator=(Listener &&) noexcept = default;
 Listener::~Listener() = default;
@@ -71,11 +76,14 @@ std::vector<Transcript> Listener::add(std::span<const float> samples) {
     if (samples.empty()) return {};
     generation::expect_samples(samples, 1);
     state_->recent.insert(state_->recent.end(), samples.begin(), samples.end());
-    std::vector<Transcript> out = state_->take(false);
+    state_->hear(false);
     state_->forget();
-    return out;
+    return std::exchange(state_->done, {});
 }
 
-std::vector<Transcript> Listener::finish() { return state_->take(true); }
+std::vector<Transcript> Listener::finish() {
+    state_->hear(true);
+    return std::exchange(state_->done, {});
+}
 
 } // namespace lamina

@@ -186,7 +186,7 @@ std::optional<std::string> made_tokenizer(const fs::path &folder, const std::str
     if (has_file(folder / "vocab.txt")) return (model_type == "esm" ? esm(folder) : bert(folder, options)).text();
     if (has_file(folder / "vocab.json") && has_file(folder / "merges.txt"))
         return byte_level_bpe(folder, options, bpe_kind(options, model_type)).text();
-    if (const auto parts = rwkv_tokenizer(folder)) return parts->text();
+    if (const fs::path list = rwkv_vocabulary(folder); !list.empty()) return rwkv_tokenizer(list, options).text();
     if (const auto pieces = sentencepiece_parts(folder, options, model_type)) return pieces->text();
     return std::nullopt;
 }

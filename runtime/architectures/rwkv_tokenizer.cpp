@@ -7,6 +7,7 @@
 
 #include <lamina/error.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 #include <string>
@@ -18,13 +19,24 @@ namespace {
 namespace fs = std::filesystem;
 using tokenizer::PythonLiteral;
 
-constexpr const char *file_name = "rwkv_vocab_v20230424.txt";
-constexpr const char *usual_end = "<|rwkv_tokenizer_end_of_text|>"; // the token 0, which no line has
+constexpr const char *usual_end = "<|rwkv_tokenizer_end_of_text|>"; // the token 0, unless a file calls it another name
 
 struct Line {
     int32_t id;
-    std::string token; // as byte-level tokenizers write its bytes
+    std::string bytes;
 };
+
+std::string name_of_end(const TokenizerSettings &options) {
+    if (const auto listed = options->find("added_tokens_decoder"))
+        if (listed->is_object() && listed->has("0")) return content_of(listed->at("0"));
+    return usual_end;
+}
+
+std::string content(const Json &token) {
+    for (const Json::Member &each : *token.members())
+        if (each.key == "content") return *each.value.text();
+    return "";
+}
 
 // "33 ' ' 1": the id, the token as Python writes it, and its number of bytes.
 Line read(std::string_view line) {
@@ -50,42 +62,55 @@ Line read(std::string_view line) {
     const std::string bytes = tokenizer::python_text(literal.substr(1, literal.size() - 2),
                                                      of_bytes ? PythonLiteral::bytes : PythonLiteral::text);
     if (bytes.empty() || static_cast<int64_t>(bytes.size()) != number(line.substr(last + 1))) throw refuse();
-    return {number(line.substr(0, first)), tokenizer::in_characters(bytes)};
+    return {number(line.substr(0, first)), bytes};
 }
 
 } // namespace
 
-std::optional<TokenizerParts> rwkv_tokenizer(const fs::path &folder) {
-    const fs::path file = folder / file_name;
-    if (!has_file(file)) return std::nullopt;
-    tokenizer::Vocabulary vocabulary;
+fs::path rwkv_vocabulary(const fs::path &folder) {
+    fs::path out;
+    std::error_code error;
+    for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
+        const std::string name = each->path().filename().string();
+        if (name.starts_with("rwkv_vocab_v") && name.ends_with(".txt")) out = std::max(out, each->path()); // the latest
+    }
+    return out;
+}
+
+TokenizerParts rwkv_tokenizer(const fs::path &list, const TokenizerSettings &options) {
+    const std::string end = name_of_end(options);
+    tokenizer::Vocabulary vocabulary; // of bytes: files name tokens of the list, too, such as "\n\n" for eos_token
     std::string entries;
-    std::istringstream lines(text_of(file));
+    const auto add = [&](const std::string &token, const std::string &written, int32_t id) {
+        vocabulary.add(token, id);
+        entries += (entries.empty() ? "" : ",") + json_string(written) + ":" + std::to_string(id);
+    };
+    std::istringstream lines(text_of(list));
     int64_t number = 0;
     for (std::string text; std::getline(lines, text);) {
         ++number;
         if (text.ends_with('\r')) text.pop_back();
         try {
             const Line line = read(text);
-            vocabulary.add(line.token, line.id);
-            entries += (entries.empty() ? "" : ",") + json_string(line.token) + ":" + std::to_string(line.id);
+            add(line.bytes, tokenizer::in_characters(line.bytes), line.id);
         } catch (const Error &error) {
-            throw Error(ErrorCode::input, file.string() + ", line " + std::to_string(number) + ": " + error.what());
+            throw Error(ErrorCode::input, list.string() + ", line " + std::to_string(number) + ": " + error.what());
         }
     }
-    if (!vocabulary.token(0)) {
-        vocabulary.add(usual_end, 0);
-        entries += (entries.empty() ? "" : ",") + json_string(usual_end) + ":0";
-    }
-    SpecialTokens tokens(folder, vocabulary);
-    for (const char *purpose : {"bos_token", "eos_token", "unk_token"}) (void)tokens.find(purpose, usual_end);
+    if (!vocabulary.token(0)) add(end, end, 0);
+    SpecialTokens tokens(list.parent_path(), vocabulary);
+    for (const char *purpose : {"bos_token", "eos_token", "unk_token"}) (void)tokens.find(purpose, end.c_str());
     TokenizerParts out;
-    out.model = R"({"type":"WordPiece","unk_token":)" + json_string(usual_end) +
+    out.model = R"({"type":"WordPiece","unk_token":)" + json_string(end) +
                 R"(,"continuing_subword_prefix":"","max_input_chars_per_word":2147483647,"vocab":{)" + entries + "}}";
     out.pre_tokenizer = {
         {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
     out.decoder = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
-    out.added_tokens = tokens.json();
+    out.post_processor = framed(tokens, options, end.c_str(), end.c_str());
+    // Tokens of the list are found by their bytes alone.
+    const Json named = tokens.json();
+    for (const Json &token : *named.items())
+        if (const auto id = vocabulary.id(content(token)); !id || *id == 0) out.added_tokens.push_back(token);
     return out;
 }
 

@@ -26,6 +26,7 @@ int64_t context_of(const Config &config) {
     for (const char *key : {"max_position_embeddings", "n_positions", "max_seq_len"})
         if (config.has(key)) out = config.positive(key);
     const std::string type = config.text("model_type", "");
+    if (type == "rwkv7") return INT32_MAX; // it has no positions, and nothing reads the key
     if (type.ends_with("roberta") || type == "camembert" || type == "longformer" || type == "layoutlmv3")
         out -= config.integer("pad_token_id", 1) + 1;
     if (type == "mpnet") out -= 2;
@@ -200,6 +201,17 @@ Json sampling_of(const model::GgufMetadata &metadata) {
     return out;
 }
 
+// llama.cpp has this template by its name (llama-chat.cpp), which older converters wrote.
+std::string template_of(std::string_view written) {
+    constexpr const char *rwkv_world =
+        "{% for message in messages %}"
+        "{% if message.role == 'system' %}System: {{ message.content | trim }}\n\n{% endif %}"
+        "{% if message.role == 'user' %}User: {{ message.content | trim }}\n\n{% endif %}"
+        "{% if message.role == 'assistant' %}Assistant: {{ message.content | trim }}\n\n{% endif %}"
+        "{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}";
+    return written == "rwkv-world" ? rwkv_world : std::string(written);
+}
+
 } // namespace
 
 std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metadata, const Config &config) {
@@ -217,7 +229,7 @@ std::optional<TextSettings> read_text_settings(const model::GgufMetadata &metada
             return tokenizer->token(static_cast<int32_t>(metadata.at(key).integer(0, INT32_MAX))).value_or("");
         };
         constexpr const char *for_tools = "tokenizer.chat_template.tool_use";
-        out.chat = {std::string(metadata.at("tokenizer.chat_template").string()),
+        out.chat = {template_of(metadata.at("tokenizer.chat_template").string()),
                     token("tokenizer.ggml.bos_token_id", 1), token("tokenizer.ggml.eos_token_id", 2),
                     std::string(metadata.has(for_tools) ? metadata.at(for_tools).string() : "")};
     }

@@ -347,6 +347,8 @@ std::vector<Transcript> transcribe(detail::SessionState &session, const std::vec
 std::vector<Transcript> transcribe_windows(detail::SessionState &session, const std::vector<Samples> &windows,
                                            const GenerateOptions &options) {
     const int64_t longest = audio_input_of(*session.model).length;
+    if (options.skip_silence)
+        throw Error(ErrorCode::usage, "skip_silence: does not apply to windows, which are heard as they are");
     for (size_t i = 0; i < windows.size(); ++i)
         if (windows[i].size() > static_cast<size_t>(longest))
             throw Error(ErrorCode::usage, "window " + std::to_string(i + 1) + ": expected at most " +

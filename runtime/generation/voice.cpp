@@ -8,8 +8,9 @@ namespace {
 
 constexpr int64_t frames_a_second = 50;
 // In frames.
-constexpr size_t frames_of_loudest = frames_a_second / 5, frames_of_quietest = frames_a_second / 2,
-                 shortest_pause = frames_a_second / 2, margin = frames_a_second / 5, shortest_voice = 3;
+constexpr size_t frames_of_loudest = frames_a_second / 5, frames_of_quietest = frames_a_second / 2, shortest_voice = 3,
+                 frames_of_pause = static_cast<size_t>(pause * frames_a_second),
+                 frames_around = static_cast<size_t>(margin * frames_a_second);
 // In decibels.
 constexpr double least_contrast = 10, least_level = -50, silence = -60, share_of_contrast = 0.3;
 
@@ -52,13 +53,13 @@ std::vector<Stretch> voiced(Samples audio, int64_t rate) {
     std::erase_if(out, [](const Stretch &each) { return each.end - each.begin < shortest_voice; });
     std::vector<Stretch> joined;
     for (const Stretch &each : out) {
-        const bool goes_on = !joined.empty() && each.begin - joined.back().end < shortest_pause;
+        const bool goes_on = !joined.empty() && each.begin - joined.back().end < frames_of_pause;
         if (goes_on) joined.back().end = each.end;
         if (!goes_on) joined.push_back(each);
     }
     for (Stretch &each : joined) {
-        each.begin = (each.begin - std::min(each.begin, margin)) * frame;
-        each.end = std::min((each.end + margin) * frame, audio.size());
+        each.begin = (each.begin - std::min(each.begin, frames_around)) * frame;
+        each.end = std::min((each.end + frames_around) * frame, audio.size());
     }
     return joined;
 }

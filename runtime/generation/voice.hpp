@@ -14,11 +14,14 @@ struct Stretch {
     size_t begin, end;
 };
 
-// Levels are those of 20 ms each, in decibels; 0 is that of the loudest sine. A stretch is louder than the recording's
-// quietest half a second, or tenth, by 0.3 of what is between that and its loudest fifth of a second. What is below -60
-// is all the same. Pauses of less than half a second are part of a stretch, and so is a fifth of a second before and
-// behind it; noises of less than 60 ms are none. A recording that is always about as loud, within 10, has no pauses,
-// or, below -50, no voice. `rate`: samples per second.
+// In seconds: silence that ends a stretch, and how much of what is around a voice is part of it.
+inline constexpr double pause = 0.5, margin = 0.2;
+
+// What is louder than a threshold, which lies 0.3 of the way from the quiet level of the recording to the loud one, in
+// decibels, where 0 is the level of the loudest sine. Levels are those of 20 ms each. The quiet one is that of the
+// quietest tenth, but of no more than half a second, and not below -60; the loud one is that of the loudest fifth of a
+// second. Noises of less than 60 ms are no voice. A recording whose levels are within 10 dB has no pauses, and one
+// below -50 has no voice. `rate`: samples per second.
 [[nodiscard]] std::vector<Stretch> voiced(Samples audio, int64_t rate);
 
 // What of the samples from `at` on is heard next: from where somebody speaks, `most` samples at most, to where somebody

@@ -345,11 +345,11 @@ Tokenizer::Parts longest_first_parts(const GgufVocabulary &file) {
     std::vector<std::string> texts;
     GgufVocabulary bytes = file;
     for (size_t id = 0; id < file.tokens.size(); ++id) {
-        const bool literal = type_of(file, id) == normal;
-        texts.push_back(literal
-                            ? at_key("tokens: entry " + std::to_string(id),
-                                     [&] { return in_characters(python_text(file.tokens[id], PythonLiteral::bytes)); })
-                            : std::string(file.tokens[id]));
+        const TokenType type = type_of(file, id);
+        const auto literal = [&] { return in_characters(python_text(file.tokens[id], PythonLiteral::bytes)); };
+        texts.push_back(type == normal   ? at_key("tokens: entry " + std::to_string(id), literal)
+                        : type == unused ? " " + std::string(file.tokens[id]) // which no text has: a blank is U+0120
+                                         : std::string(file.tokens[id]));
     }
     std::copy(texts.begin(), texts.end(), bytes.tokens.begin());
     Tokenizer::Parts out;

@@ -6,6 +6,7 @@
 
 #include "model/gguf.hpp"
 
+#include <lamina/convert.hpp>
 #include <lamina/inspect.hpp>
 #include <lamina/proof.hpp>
 
@@ -111,6 +112,25 @@ TEST_CASE("RWKV-7: sizes of heads and values, and what its layers may be") {
     CHECK_THAT(refusal("rwkv7", "intermediate_size", nullptr), contains("'model.layers.0.ffn.key.weight'"));
     CHECK_THAT(refusal("rwkv7_older", "hidden_ratio", -1.0), contains("/hidden_ratio"));
     CHECK(refusal("rwkv7", "a_low_rank_dim", 64).empty()); // the weights say it
+    const auto settings_of_ends = [](const char *tokenizer) {
+        const TemporaryFolder folder;
+        namespace fs = std::filesystem;
+        fs::copy(test::architectures / "models" / "rwkv7", folder.path());
+        std::string list;
+        for (int i = 1; i < 50; ++i)
+            list += std::to_string(i) + " '" + std::string(1, static_cast<char>('@' + i % 26)) +
+                    std::string(static_cast<size_t>(i / 26), 'x') + "' " + std::to_string(1 + i / 26) + "\n";
+        (void)folder.write("rwkv_vocab_v20230424.txt", list + "50 '\\n\\n' 2\n");
+        (void)folder.write("tokenizer_config.json", tokenizer);
+        nlohmann::json config = test::json_of(folder.path() / "config.json");
+        config["eos_token_id"] = 2;
+        (void)folder.write("config.json", config.dump());
+        return nlohmann::json::parse(convert(runtime(), folder.path()).model.json);
+    };
+    const nlohmann::json talks = settings_of_ends(R"({"eos_token": "\n\n"})");
+    CHECK(talks["tokens"]["end"] == nlohmann::json{2, 0, 50});
+    CHECK(settings_of_ends("{}")["tokens"]["end"] == nlohmann::json{2, 0});
+    CHECK(talks["generation"]["max_length"] > 64); // "max_position_embeddings" says nothing
     CHECK_THAT(File("gguf_rwkv7_plain").with("rwkv7.wkv.head_size", uint32_t{48}), contains("'rwkv7.wkv.head_size'"));
 }
 

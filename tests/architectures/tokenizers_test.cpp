@@ -10,6 +10,10 @@
 #include <lamina/inspect.hpp>
 #include <lamina/texts.hpp>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
 using namespace lamina;
 using matchers::contains;
 using nlohmann::json;
@@ -49,6 +53,31 @@ TEST_CASE("tokenizers: files beside or without a tokenizer.json give the ids tha
             CHECK(found.ids == results["pairs"][i][0].get<Ids>());
             CHECK(found.types == results["pairs"][i][1].get<Ids>());
         }
+    }
+}
+
+TEST_CASE("tokenizers: of RWKV's list, tokens that files name keep their ids, and token 0 is what a file calls it") {
+    const TemporaryFolder folder;
+    fs::copy(folders / "rwkv", folder.path(), fs::copy_options::recursive);
+    const fs::path list = folder.path() / "rwkv_vocab_v20230424.txt";
+    std::ifstream lines(list);
+    const auto count = static_cast<int32_t>(std::count(std::istreambuf_iterator<char>(lines), {}, '\n'));
+    std::ofstream(list, std::ios::app) << count + 1 << " b'\\xe2\\x83' 2\n"; // part of a character
+    (void)folder.write("tokenizer_config.json", R"({"tokenizer_class": "RwkvTokenizer", "eos_token": "\n\n",
+        "bos_token": "<s>", "added_tokens_decoder": {"0": {"content": "<s>", "special": true}}})");
+    const Tokenizer tokenizer = made(folder.path());
+    CHECK(tokenizer.encode("\n\n").ids == Ids{259});
+    CHECK(tokenizer.encode("<s>").ids == Ids{0});
+    CHECK(tokenizer.encode("\xE2\x83\xBF").ids == Ids{count + 1, 0xBF + 1});
+    CHECK(tokenizer.decode(Ids{259, 11}) == "\n\n\n"); // it is no special token
+    (void)folder.write("tokenizer_config.json", R"({"add_bos_token": true})");
+    CHECK(made(folder.path()).encode("\n").ids == Ids{0, 11});
+    fs::rename(list, folder.path() / "rwkv_vocab_v20250609.txt"); // a later list
+    CHECK(made(folder.path()).encode("\n").ids == Ids{0, 11});
+    for (const char *line :
+         {"7 'ab'", "x 'ab' 2", "7 'ab' 3", "7 ab 2", "7 'a\\q' 2", "7 '' 0", "-7 'ab' 2", "1 'ab' 2"}) {
+        (void)folder.write("rwkv_vocab_v20250609.txt", "1 '\\x00' 1\n" + std::string(line) + "\n");
+        CHECK_THROWS_WITH(made(folder.path()), contains("rwkv_vocab_v20250609.txt, line 2: "));
     }
 }
 

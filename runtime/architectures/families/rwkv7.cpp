@@ -3,9 +3,14 @@
 #include "architectures/architecture.hpp"
 #include "architectures/decoder_graph.hpp"
 #include "architectures/made_weights.hpp"
+#include "architectures/rwkv_tokenizer.hpp"
+#include "architectures/special_tokens.hpp"
 #include "architectures/weight_parts.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
+#include <vector>
 
 namespace lamina::architectures {
 namespace {
@@ -50,7 +55,7 @@ Sizes sizes_of(const Draft &draft) {
               .heads = width / head_dim,
               .hidden = draft.gguf ? config.positive("intermediate_size") : hidden_of(config, width),
               .norm_eps = config.real("norm_eps"),
-              .recalled_eps = static_cast<double>(head_dim) * config.real("norm_eps"),
+              .recalled_eps = static_cast<double>(head_dim) * config.real("norm_eps"), // llama.cpp: that of 64 channels
               .key_eps = 1e-24, // keys have at least the length 1e-12
               .norm_biased = draft.gguf || config.flag("norm_bias")};
     // What these say is in the shapes of weights.
@@ -173,7 +178,9 @@ class Layers {
 
     [[nodiscard]] int64_t rank_of(const std::string &module) const {
         const std::string name = module + ".lora.0.weight";
-        const int64_t rank = draft_.weights.entries().contains(name) ? draft_.weights.at(name).type.shape.at(0) : 0;
+        const auto found = draft_.weights.entries().find(name);
+        const bool is_matrix = found != draft_.weights.entries().end() && found->second.type.shape.size() == 2;
+        const int64_t rank = is_matrix ? found->second.type.shape.front() : 0;
         if (rank < 1) graph_.require(name, {1, sizes_.width}); // says what is wrong
         return rank;
     }
@@ -202,7 +209,21 @@ class Layers {
     }
 };
 
+// With RWKV's own list of tokens, config.json has ids of another: token 0 ends a text, and the one that
+// tokenizer_config.json calls so, such as "\n\n" in conversations.
+void add_ends(Draft &draft) {
+    if (draft.gguf || !draft.texts || !draft.texts->tokenizer || rwkv_vocabulary(draft.folder).empty()) return;
+    std::vector<int32_t> ends{0};
+    if (const std::string end = named_token(draft.folder, "eos_token"); !end.empty()) {
+        const std::vector<int32_t> ids = draft.texts->tokenizer->encode(end, {.add_special_tokens = false}).ids;
+        if (ids.size() == 1) ends.push_back(ids.front());
+    }
+    for (const int32_t id : ends)
+        if (std::ranges::find(draft.tokens.end, id) == draft.tokens.end.end()) draft.tokens.end.push_back(id);
+}
+
 void build(Draft &draft) {
+    add_ends(draft);
     const Config &config = draft.config;
     const int64_t layers = config.layers("num_hidden_layers"), vocabulary = config.positive("vocab_size");
     const Sizes sizes = sizes_of(draft);
