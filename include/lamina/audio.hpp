@@ -98,14 +98,15 @@ enum class Subtitles { srt, vtt };
 // second follows, or when it is as long as a window of the model.
 class Listener {
   public:
-    // `session` must live as long. `options` as for transcribe(); they apply to each utterance.
+    // `session` must live as long. `options` as for transcribe(), but for skip_silence; they apply to each utterance.
     explicit Listener(Session &session, GenerateOptions options = {});
     Listener(Listener &&) noexcept;
     Listener &operator=(Listener &&) noexcept;
     ~Listener();
 
     // Takes the next samples, at the model's rate (AudioFormat::rate), and returns the transcripts of all utterances
-    // that have ended. Their times count from the first sample of all. Throws Error(input) for NaN or infinity.
+    // that have ended. Their times count from the first sample of all. Throws Error(input) for NaN or infinity. If it
+    // throws, the next call returns what was transcribed before.
     [[nodiscard]] std::vector<Transcript> add(std::span<const float> samples);
     // The same for what has not ended. Afterwards, what is added comes behind it.
     [[nodiscard]] std::vector<Transcript> finish();

@@ -211,8 +211,8 @@ struct GenerateOptions {
     // this function, the error is thrown, and the other texts have no answers, either.
     std::function<void(size_t text, const Error &why)> failed;
     Timestamps timestamps = Timestamps::none; // of transcripts: transcribe() of audio.hpp
-    bool skip_silence =
-        false; // of audio: leave out what is before, between and behind windows in which somebody speaks
+    // Of audio: leave out silence before and behind what a window hears. A recording without a voice has no parts.
+    bool skip_silence = false;
 };
 
 struct TokenScore {
