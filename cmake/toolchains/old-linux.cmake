@@ -9,7 +9,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
 endif()
 
 set(CMAKE_SYSROOT /opt/${CMAKE_SYSTEM_PROCESSOR}/system)
-foreach(kind SHARED MODULE EXE) # -L finds the old libstdc++.so before GCC's own
+foreach(kind SHARED MODULE EXE) # -L finds the old libraries before those of this system
   set(CMAKE_${kind}_LINKER_FLAGS_INIT "-L=/usr/lib -Wl,--exclude-libs,libstdc++.a -Wl,--strip-all")
 endforeach()
 
