@@ -1,5 +1,6 @@
-# Compiles for Linux with glibc 2.27 or later, with Debian 12's GCC, for the processor $PROCESSOR. scripts/old-linux makes
-# what is linked: in /opt/PROCESSOR, the C and C++ libraries of 2018 (system), and those that Lamina needs (libraries).
+# Compiles for Linux with glibc 2.27 or later, with Debian 12's GCC, for the processor $PROCESSOR. scripts/old-linux
+# makes what is linked: in /opt/PROCESSOR, the C and C++ libraries of 2018 (system), and those that Lamina needs
+# (libraries).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR $ENV{PROCESSOR})
 set(CMAKE_C_COMPILER ${CMAKE_SYSTEM_PROCESSOR}-linux-gnu-gcc)
