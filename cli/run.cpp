@@ -334,7 +334,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     app.flag(
         "--listen", options->listen,
         "transcribe what comes on stdin as it comes: samples of 16 bits, little-endian, one channel, at the model's "
-        "rate, which is 16,000 a second; prints what was said after each pause");
+        "rate, mostly 16,000 a second; prints what was said after each pause");
     app.flag("--skip-silence", options->generate.skip_silence,
              "leave out silence before and behind what a window hears; times stay those of the file");
     app.flag("--truncate", options->truncate,

@@ -105,8 +105,9 @@ class Listener {
     ~Listener();
 
     // Takes the next samples, at the model's rate (AudioFormat::rate), and returns the transcripts of all utterances
-    // that have ended. Their times count from the first sample of all. Throws Error(input) for NaN or infinity. If it
-    // throws, the next call returns what was transcribed before.
+    // that have ended. Their times count from the first sample of all. Throws Error(input) for NaN or infinity. If
+    // it fails to transcribe an utterance, that is lost, and the next call returns those before it and goes on behind
+    // it.
     [[nodiscard]] std::vector<Transcript> add(std::span<const float> samples);
     // The same for what has not ended. Afterwards, what is added comes behind it.
     [[nodiscard]] std::vector<Transcript> finish();

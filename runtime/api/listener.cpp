@@ -36,8 +36,8 @@ struct Listener::State {
                 const bool ended = all || voice.end + silence <= recent.size();
                 if (!ended && rest.size() <= window()) return;
                 const generation::Samples next = generation::windows_of(rest, input).front();
+                heard = begin + next.size(); // also if that fails, which would fail again
                 done.push_back(transcribed(begin, next));
-                heard = begin + next.size();
             }
         if (all) heard = recent.size();
     }

@@ -132,3 +132,19 @@ TEST_CASE("GGUF: a window that Gemma does not say is that of the first Gemma 2, 
 }
 
 } // namespace gguf_settings
+
+TEST_CASE("GGUF: a file may name RWKV's chat template, as llama.cpp knows it") {
+    std::string bytes = test::bytes_of(test::architectures / "models" / "gguf_llava_sees" / "model.gguf");
+    const std::string key = "tokenizer.chat_template", name = "rwkv-world";
+    const size_t at = bytes.find(key) + key.size() + sizeof(uint32_t);
+    uint64_t size = 0;
+    std::memcpy(&size, bytes.data() + at, sizeof size);
+    bytes.replace(at, sizeof size + size, test::number_in_gguf(uint64_t{name.size()}) + name);
+    test::add_entries(bytes, "", 0, size - name.size());
+    const TemporaryFolder folder;
+    const Model model = runtime().load(folder.write("model.gguf", bytes));
+    CHECK(chat_prompt(model, {},
+                      {{"messages", R"([{"role": "system", "content": " short "}, {"role": "user", "content": "w3\n"},
+                                        {"role": "assistant", "content": "w4"}, {"role": "user", "content": "w5"}])"}}) ==
+          "System: short\n\nUser: w3\n\nAssistant: w4\n\nUser: w5\n\nAssistant:");
+}

@@ -104,6 +104,7 @@ TEST_CASE("voice: silence between windows is left out, and times stay those of t
     CHECK(timed.segments.back().begin >= second);
     CHECK(timed.segments.back().end <= second + 1.45);
     CHECK(transcribe(session, {recording({{3, 0}})}, without_silence()).front().parts.empty());
+    CHECK_THROWS_WITH(transcribe_windows(session, {part_of(audio, 0, 4)}, without_silence()), contains("skip_silence"));
     // A voice that goes on is cut where it is quiet, as without the option.
     const Audio on_and_on = recording({{length - 1, 0.1}, {0.3, 0.01}, {length - 2, 0.1}});
     const auto cuts = [&](const GenerateOptions &options) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <sys/resource.h>
 
@@ -98,6 +99,11 @@ TEST_CASE("run --listen transcribes the samples on stdin, and --skip-silence lea
     CHECK_THAT(second["parts"][0]["begin"].get<double>(), matchers::within_abs(4.3, 0.03));
     CHECK_FALSE(first["output"].get<std::string>().empty());
     CHECK(texts == std::vector<std::string>{first["output"], second["output"]});
+
+    Running running({"run", model, "--listen", "--device", "cpu", "--max-length", "5"});
+    running.write(std::string_view(bytes).substr(0, 2 * (16000 + 24000 + 32000))); // and a pause; stdin stays open
+    CHECK(running.line() == texts.front());
+    CHECK(running.finish(SIGINT) == 130);
 
     const Finished odd = listen(bytes.substr(0, 4001));
     CHECK(odd.status == 3);

@@ -136,9 +136,11 @@ class Layers {
     GraphWriter &graph_;
     Sizes sizes_;
 
-    // A tensor without a module of its own: a GGUF file calls it NAME.weight. Any shape of as many values will do.
+    // How a file calls a tensor without a module of its own.
+    [[nodiscard]] std::string stored_as(const std::string &name) const { return draft_.gguf ? name + ".weight" : name; }
+    // Such a tensor. Any shape of as many values will do.
     [[nodiscard]] model::Weight bare(const std::string &name, const Shape &shape) const {
-        const std::string stored = draft_.gguf ? name + ".weight" : name;
+        const std::string stored = stored_as(name);
         int64_t expected = 1, found = 1;
         for (const int64_t dim : shape) expected *= dim;
         if (draft_.weights.entries().contains(stored))
@@ -160,13 +162,12 @@ class Layers {
     [[nodiscard]] Tensor shifted(const std::string &module, const Tensor &x, const std::string &letter) const {
         constexpr std::string_view together = "rwkvag"; // the order of MODULE.x_x, which has them all
         const std::string all = module + ".x_x", name = module + ".shifted_" + letter;
-        const bool has_all =
-            draft_.gguf ? draft_.weights.entries().contains(all + ".weight") : draft_.weights.entries().contains(all);
         const model::Weight share =
-            has_all ? part_of(bare(all, {static_cast<int64_t>(together.size()), sizes_.width}),
-                              static_cast<int64_t>(together.find(letter)), static_cast<int64_t>(together.size()))
-                          .shaped({sizes_.width})
-                    : bare(module + ".x_" + letter, {sizes_.width});
+            draft_.weights.entries().contains(stored_as(all))
+                ? part_of(bare(all, {static_cast<int64_t>(together.size()), sizes_.width}),
+                          static_cast<int64_t>(together.find(letter)), static_cast<int64_t>(together.size()))
+                      .shaped({sizes_.width})
+                : bare(module + ".x_" + letter, {sizes_.width});
         draft_.weights.add(name + ".weight",
                            made_of_values({sizes_.width, 2}, {share}, [](const ValuesOf &of, std::span<float> to) {
                                for (size_t i = 0; i < of[0].size(); ++i)

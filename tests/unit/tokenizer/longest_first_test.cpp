@@ -56,6 +56,7 @@ TEST_CASE("longest first: the longest token of bytes is taken, whatever is left 
     CHECK(ids("\"'<s>") == std::vector<int32_t>{265, 0});
     for (const char *text : {"", "abcabc", " a b\t\\n", "\xE8\xAA\xA4\xF0\x9F\x98\x80 caf\xC3\xA9"})
         CHECK(tokenizer.decode(ids(text)) == text);
+    CHECK(ids("[PAD]").size() == 5); // a token that is not used
     const std::string many(50000, 'a');
     CHECK(ids(many).size() == many.size());
 }
