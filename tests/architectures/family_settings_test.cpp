@@ -216,8 +216,8 @@ TEST_CASE("GGUF files that ggml wrote lack leading sizes of 1, and are read neve
     CHECK(changed == std::set<std::string>{"gguf_ernie4_5_moe_plain", "gguf_granite_hybrid_dense_plain",
                                            "gguf_qwen2_moe_plain", "gguf_qwen2_moe_plain_fused",
                                            "gguf_qwen3_5_moe_plain", "gguf_qwen3_5_moe_plain_fused",
-                                           "gguf_qwen3_next_plain", "gguf_xlm_roberta_labels", "gguf_xlm_roberta_plain",
-                                           "gguf_xlm_roberta_ranker"});
+                                           "gguf_qwen3_next_plain", "gguf_roberta", "gguf_xlm_roberta_labels",
+                                           "gguf_xlm_roberta_plain", "gguf_xlm_roberta_ranker"});
 }
 
 TEST_CASE("A projector of Pixtral may state the base of positions that its tower has, and no other") {
