@@ -130,6 +130,14 @@ HWY_ATTR void activate(uint32_t activation, float *values, int64_t n) {
     }
 }
 
+HWY_ATTR void softplus(float *values, int64_t n) {
+    // Below -87 nothing is left of the exponential, and a smaller one would be subnormal.
+    map(values, n, [](Floats v) HWY_ATTR {
+        const Floats below = hn::Max(hn::Neg(hn::Abs(v)), set(-87));
+        return hn::Add(relu(v), hn::Log1p(floats, hn::Exp(floats, below)));
+    });
+}
+
 HWY_ATTR void multiply(float *values, const float *by, int64_t n) {
     for (int64_t i = 0; i < n; i += lanes)
         store(hn::Mul(load(values + i, n - i), load(by + i, n - i)), values + i, n - i);
@@ -213,6 +221,7 @@ HWY_AFTER_NAMESPACE();
 namespace lamina::plugin::cpu_fallback {
 
 HWY_EXPORT(activate);
+HWY_EXPORT(softplus);
 HWY_EXPORT(multiply);
 HWY_EXPORT(greatest);
 HWY_EXPORT(exponentials);
@@ -222,6 +231,7 @@ HWY_EXPORT(layer_norm_row);
 HWY_EXPORT(rms_norm_row);
 
 void activate(uint32_t activation, float *values, int64_t n) { HWY_DYNAMIC_DISPATCH(activate)(activation, values, n); }
+void softplus(float *values, int64_t n) { HWY_DYNAMIC_DISPATCH(softplus)(values, n); }
 void multiply(float *values, const float *by, int64_t n) { HWY_DYNAMIC_DISPATCH(multiply)(values, by, n); }
 float greatest(const float *values, int64_t n) { return HWY_DYNAMIC_DISPATCH(greatest)(values, n); }
 double exponentials(float *values, int64_t n, float shift) {

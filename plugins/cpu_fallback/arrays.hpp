@@ -9,6 +9,9 @@ namespace lamina::plugin::cpu_fallback {
 // Replaces each value by its activation: LAMINA_NONE to LAMINA_LAST_ACTIVATION of product_numbers.h.
 void activate(uint32_t activation, float *values, int64_t n);
 
+// Replaces each value by log(1 + exp(value)).
+void softplus(float *values, int64_t n);
+
 // Multiplies each value by its own factor.
 void multiply(float *values, const float *by, int64_t n);
 

@@ -1,13 +1,13 @@
 // The gated delta rule. Columns of a memory do not depend on each other, so threads share them out.
+#include "arrays.hpp"
 #include "delta.hpp"
-#include "gates.hpp"
 #include "kernels.hpp"
 #include "matrix.hpp"
 #include "threads.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <functional>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -38,13 +38,17 @@ void find_gates(const Call &call, const Delta &delta, float *fade, float *share)
     const Tensor fading = call.in("fading"), writing = call.in("writing");
     const auto rate = call.weight("log_rate").f32(), offset = call.weight("offset").f32();
     in_ranges(fading.rows(), part_values / 64 / delta.heads + 1, [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r)
+        const Matrix row(1, delta.heads);
+        for (int64_t r = begin; r < end; ++r) {
+            std::ranges::transform(fading.row(r), offset, row.data(), std::plus{});
+            softplus(row.data(), delta.heads);
             for (int64_t h = 0; h < delta.heads; ++h) {
                 const auto head = static_cast<size_t>(h);
                 const int64_t at = (r / delta.steps * delta.heads + h) * delta.steps + r % delta.steps;
-                fade[at] = std::exp(-std::exp(rate[head]) * softplus(fading.row(r)[head] + offset[head]));
+                fade[at] = std::exp(-std::exp(rate[head]) * row.data()[h]);
                 share[at] = 1 / (1 + std::exp(-writing.row(r)[head]));
             }
+        }
     });
 }
 

@@ -1,4 +1,4 @@
-// Mamba-2's selective scan in some columns of a state, with SIMD.
+// The selective scan in some columns of a state, with SIMD.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,10 @@ struct ScanTokens {
 
 // state: state_dim rows of `columns` values, `row` values apart.
 void selective_scan_columns(const ScanTokens &tokens, float *state, int64_t row, int64_t columns);
+
+// The same where each row fades at a rate of its own, as in Mamba: tokens.lost is not used. At most most_scan_rows
+// rows.
+constexpr int64_t most_scan_rows = 256;
+void selective_scan_rows(const ScanTokens &tokens, const float *log_rate, float *state, int64_t row, int64_t columns);
 
 } // namespace lamina::plugin::cpu_fallback

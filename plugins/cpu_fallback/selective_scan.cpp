@@ -1,5 +1,5 @@
 // The selective scan of Mamba and Mamba-2. Columns of a state do not depend on each other, so threads share them out.
-#include "gates.hpp"
+#include "arrays.hpp"
 #include "kernels.hpp"
 #include "matrix.hpp"
 #include "scan.hpp"
@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
-#include <vector>
 
 namespace lamina::plugin::cpu_fallback {
 namespace {
@@ -38,35 +38,18 @@ void find_steps(const Call &call, const Scan &scan, float *lost, float *moved) {
     const auto least = static_cast<float>(call.real("min_step")), limit = static_cast<float>(call.real("max_step"));
     const float most = limit == 0 ? std::numeric_limits<float>::max() : limit;
     in_ranges(step.rows(), part_values / 64 / scan.heads + 1, [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r)
+        const Matrix row(1, scan.heads);
+        for (int64_t r = begin; r < end; ++r) {
+            std::ranges::transform(step.row(r), offset, row.data(), std::plus{});
+            softplus(row.data(), scan.heads);
             for (int64_t h = 0; h < scan.heads; ++h) {
-                const auto head = static_cast<size_t>(h);
                 const int64_t at = (r / scan.steps * scan.heads + h) * scan.steps + r % scan.steps;
-                moved[at] = std::clamp(softplus(step.row(r)[head] + offset[head]), least, most);
-                if (scan.rates == 1) lost[at] = std::expm1(-std::exp(scan.log_rate[head]) * moved[at]);
-            }
-    });
-}
-
-// Where each row has a rate of its own: a few columns of a state, most often one.
-void scan_rows(const ScanTokens &tokens, std::span<const float> log_rate, float *state, int64_t row, int64_t columns) {
-    std::vector<float> rate(log_rate.size());
-    std::ranges::transform(log_rate, rate.begin(), [](float v) { return std::exp(v); });
-    for (int64_t t = 0; t < tokens.count; ++t) {
-        const float *const key = tokens.key + t * tokens.stride, *const query = tokens.query + t * tokens.stride,
-                           *const value = tokens.value + t * tokens.stride;
-        float *const y = tokens.y + t * tokens.y_stride;
-        std::transform(value, value + columns, y, [&](float v) { return tokens.skip * v; });
-        for (int64_t i = 0; i < tokens.state_dim; ++i) {
-            const float lost = std::expm1(-rate[static_cast<size_t>(i)] * tokens.moved[t]),
-                        taken = key[i] * tokens.moved[t];
-            float *const h = state + i * row;
-            for (int64_t c = 0; c < columns; ++c) {
-                h[c] = h[c] + lost * h[c] + taken * value[c];
-                y[c] += query[i] * h[c];
+                moved[at] = std::clamp(row.data()[h], least, most);
+                if (scan.rates == 1)
+                    lost[at] = std::expm1(-std::exp(scan.log_rate[static_cast<size_t>(h)]) * moved[at]);
             }
         }
-    }
+    });
 }
 
 void Scan::columns(int64_t b, int64_t h, int64_t first, const float *lost, const float *moved) const {
@@ -89,8 +72,7 @@ void Scan::columns(int64_t b, int64_t h, int64_t first, const float *lost, const
     std::ranges::fill(own.all(), 0.0F);
     const auto follow = [&](float *values, int64_t row_size) {
         if (rates == 1) return selective_scan_columns(tokens, values, row_size, width);
-        scan_rows(tokens, log_rate.subspan(static_cast<size_t>(h * rates), static_cast<size_t>(rates)), values,
-                  row_size, width);
+        selective_scan_rows(tokens, log_rate.data() + h * rates, values, row_size, width);
     };
     if (!state) return follow(own.data(), scan_columns);
     float *const kept = state.f32().data() + (b * heads + h) * state_dim * value_dim + first;
@@ -107,13 +89,13 @@ void selective_scan(const Call &call) {
     const Matrix found(2, gates);
     float *const lost = found.data(), *const moved = lost + gates;
     find_steps(call, scan, lost, moved);
-    in_parallel(
-        scan.y.dim(0) * scan.heads * tiles,
-        [&](int64_t part) {
-            scan.columns(part / tiles / scan.heads, part / tiles % scan.heads, part % tiles * scan_columns, lost,
-                         moved);
-        },
-        2 * scan.steps * scan.state_dim * scan_columns);
+    const int64_t work = 2 * scan.steps * scan.state_dim * std::min(scan_columns, scan.value_dim);
+    in_ranges(scan.y.dim(0) * scan.heads * tiles, part_values / std::max<int64_t>(work, 1) + 1,
+              [&](int64_t begin, int64_t end) {
+                  for (int64_t part = begin; part < end; ++part)
+                      scan.columns(part / tiles / scan.heads, part / tiles % scan.heads, part % tiles * scan_columns,
+                                   lost, moved);
+              });
 }
 
 } // namespace lamina::plugin::cpu_fallback
