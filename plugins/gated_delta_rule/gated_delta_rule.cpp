@@ -1,5 +1,6 @@
 // Linear attention by the gated delta rule, with or without a state. README.md has the maths.
 #include <lamina/plugin.hpp>
+#include <lamina/plugin/chunks.hpp>
 
 #include "gated_delta_rule.kernels.hpp"
 
@@ -101,6 +102,7 @@ struct GatedDeltaRule {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("eight invocations for each column of a memory, which they keep in registers"),
+        variant("chunked", "for 16 tokens or more: 16 at a time, by products of matrices", 0),
     };
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{
@@ -116,6 +118,7 @@ struct GatedDeltaRule {
         "B=3 T=2 heads=3 key_dim=19 E=5 +position +memory +lengths lengths=zeros",
         "B=2 T=40 heads=4 key_heads=2 key_dim=96 E=48 +position +memory",
         "B=2 T=6 heads=2 key_dim=12 E=9 +lengths +position",
+        "B=4 T=53 heads=4 key_heads=2 key_dim=44 E=21 +position +memory +lengths",
         "B=2 T=3 heads=4 key_heads=2 key_dim=128 E=9 +position +memory position=one",
         "B=1 T=19 heads=2 key_dim=16 E=16 fading=large writing=large",
         "B=1 T=300 heads=1 key_dim=8 E=8 x=offset",
@@ -146,34 +149,45 @@ struct GatedDeltaRule {
         const int64_t batch = y.dim(0);
         (void)u32(x.size()), (void)u32(y.size()); // the kernel counts elements in 32 bits
         const int64_t values = batch * heads.count * heads.key_dim * heads.value_dim;
-        const struct {
-            uint32_t sequences, steps, heads, key_heads, key_dim, value_dim;
-            float eps;
-        } push{u32(batch),
-               u32(y.dim(1)),
-               u32(heads.count),
-               u32(heads.key_count),
-               u32(heads.key_dim),
-               u32(heads.value_dim),
-               static_cast<float>(call.real("eps"))};
+        const Push push{u32(batch),
+                        u32(y.dim(1)),
+                        u32(heads.count),
+                        u32(heads.key_count),
+                        u32(heads.key_dim),
+                        u32(heads.value_dim),
+                        static_cast<float>(call.real("eps"))};
         (void)u32(values);
         // Without a state, memories end in memory that nobody reads.
         const lamina_ref after =
             memory ? plan.state("memory") : plan.scratch(values * static_cast<int64_t>(sizeof(float)));
-        plan.dispatch(lamina_kernels::gated_delta_rule,
-                      plan.spread(batch * heads.count * ceil_div(heads.value_dim, columns)),
+        const Groups tiles = plan.spread(batch * heads.count * ceil_div(heads.value_dim, columns));
+        const lamina_spec of_rate{0, dtype_of(call.weight("log_rate"))}, of_offset{1, dtype_of(call.weight("offset"))},
+            has_memory{2, static_cast<bool>(memory)}, has_lengths{3, static_cast<bool>(call.in("lengths"))},
+            tiled{4, heads.tiled};
+        if (plan.variant == 1) {
+            const Chunks chunks(y.dim(1), heads.key_dim, Chunks::corrects);
+            const lamina_ref found = plan.scratch(chunks.bytes(batch * heads.count));
+            plan.dispatch(lamina_kernels::gated_delta_rule_chunk, plan.spread(batch * heads.count * chunks.count),
+                          {plan.in("x"), plan.in("fading"), plan.in("writing"), plan.in("lengths"),
+                           plan.weight("log_rate"), plan.weight("offset"), found},
+                          push, {of_rate, of_offset, has_lengths, tiled, chunks.rows});
+            return plan.dispatch(lamina_kernels::gated_delta_rule_apply, tiles,
+                                 {plan.in("x"), plan.in("position"), plan.in("lengths"), found, after, plan.out("y")},
+                                 push, {has_memory, has_lengths, chunks.rows});
+        }
+        plan.dispatch(lamina_kernels::gated_delta_rule, tiles,
                       {plan.in("x"), plan.in("fading"), plan.in("writing"), plan.in("position"), plan.in("lengths"),
                        plan.weight("log_rate"), plan.weight("offset"), after, plan.out("y")},
                       push,
-                      {{0, dtype_of(call.weight("log_rate"))},
-                       {1, dtype_of(call.weight("offset"))},
-                       {2, static_cast<bool>(memory)},
-                       {3, static_cast<bool>(call.in("lengths"))},
-                       {4, heads.tiled},
-                       {5, u32(ceil_div(heads.key_dim, lanes))}});
+                      {of_rate, of_offset, has_memory, has_lengths, tiled, {5, u32(ceil_div(heads.key_dim, lanes))}});
     }
 
   private:
+    struct Push {
+        uint32_t sequences, steps, heads, key_heads, key_dim, value_dim;
+        float eps;
+    };
+
     // The first tokens of a sequence, one after the other, in one head.
     static void follow(const Call &call, const Heads &heads, int64_t b, int64_t h, int64_t tokens) {
         const Tensor x = call.in("x"), y = call.out("y"), position = call.in("position"), state = call.state("memory");

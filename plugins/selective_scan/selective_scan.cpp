@@ -1,5 +1,6 @@
 // The selective scan of Mamba and Mamba-2, with or without a state. README.md has the maths.
 #include <lamina/plugin.hpp>
+#include <lamina/plugin/chunks.hpp>
 
 #include "selective_scan.kernels.hpp"
 
@@ -65,6 +66,7 @@ struct SelectiveScan {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("eight invocations for each column of a state, which they keep in registers"),
+        variant("chunked", "for 16 tokens or more and one rate: 16 at a time, by products of matrices", 0),
     };
     static constexpr std::array tolerances{tolerance(5e-5, 5e-6)};
     static constexpr std::array cases{
@@ -80,6 +82,7 @@ struct SelectiveScan {
         "B=3 T=2 heads=3 state_dim=19 E=5 +position +state +lengths lengths=zeros",
         "B=2 T=40 heads=4 groups=4 state_dim=96 E=48 +position +state",
         "B=2 T=6 heads=2 state_dim=12 E=9 +lengths +position",
+        "B=4 T=53 heads=4 groups=2 state_dim=44 E=21 +position +state +lengths +skip",
         "B=2 T=3 heads=4 state_dim=128 E=9 +position +state position=one",
         "B=1 T=19 heads=2 state_dim=16 E=16 min_step=0.5 max_step=0.75 step=large",
         "B=1 T=300 heads=1 state_dim=8 E=8 x=offset +skip",
@@ -134,15 +137,31 @@ struct SelectiveScan {
         // Without a state, states end in memory that nobody reads.
         const lamina_ref after =
             state ? plan.state("state") : plan.scratch(values * static_cast<int64_t>(sizeof(float)));
+        const lamina_spec of_rate{0, dtype_of(call.weight("log_rate"))}, of_offset{1, dtype_of(call.weight("offset"))},
+            of_skip{2, dtype_of(call.weight("skip"))}, has_state{3, static_cast<bool>(state)},
+            has_lengths{4, static_cast<bool>(call.in("lengths"))};
+        if (plan.variant == 1) {
+            if (call.integer("rates") != 1) throw Unsupported("each row of a state fades at a rate of its own");
+            const Chunks chunks(y.dim(1), heads.state_dim, Chunks::adds);
+            const lamina_ref found = plan.scratch(chunks.bytes(batch * heads.count));
+            plan.dispatch(lamina_kernels::selective_scan_chunk, plan.spread(batch * heads.count * chunks.count),
+                          {plan.in("x"), plan.in("step"), plan.in("lengths"), plan.weight("log_rate"),
+                           plan.weight("offset"), plan.weight("skip"), found},
+                          push, {of_rate, of_offset, of_skip, has_lengths, chunks.rows});
+            return plan.dispatch(lamina_kernels::selective_scan_apply,
+                                 plan.spread(batch * heads.count * ceil_div(heads.value_dim, columns)),
+                                 {plan.in("x"), plan.in("position"), plan.in("lengths"), found, after, plan.out("y")},
+                                 push, {has_state, has_lengths, chunks.rows});
+        }
         plan.dispatch(lamina_kernels::selective_scan, plan.spread(batch * heads.groups * ceil_div(together, columns)),
                       {plan.in("x"), plan.in("step"), plan.in("position"), plan.in("lengths"), plan.weight("log_rate"),
                        plan.weight("offset"), plan.weight("skip"), after, plan.out("y")},
                       push,
-                      {{0, dtype_of(call.weight("log_rate"))},
-                       {1, dtype_of(call.weight("offset"))},
-                       {2, dtype_of(call.weight("skip"))},
-                       {3, static_cast<bool>(state)},
-                       {4, static_cast<bool>(call.in("lengths"))},
+                      {of_rate,
+                       of_offset,
+                       of_skip,
+                       has_state,
+                       has_lengths,
                        {5, u32(ceil_div(heads.state_dim, lanes))},
                        {6, call.integer("rates") != 1}});
     }

@@ -1,5 +1,6 @@
 // What RWKV-7 has instead of attention: a memory that fades by channel and corrects itself. README.md has the maths.
 #include <lamina/plugin.hpp>
+#include <lamina/plugin/chunks.hpp>
 
 #include "wkv7.kernels.hpp"
 
@@ -117,6 +118,7 @@ struct Wkv7 {
     static constexpr auto &kernels = lamina_kernels::all;
     static constexpr std::array variants{
         baseline("eight invocations for each column of a memory, which they keep in registers"),
+        variant("chunked", "for 16 tokens or more: 16 at a time, by products of matrices", 0),
     };
     static constexpr std::array tolerances{tolerance(2e-5, 2e-6)};
     static constexpr std::array cases{
@@ -132,6 +134,7 @@ struct Wkv7 {
         "B=3 T=2 heads=3 D=19 E=5 +position +memory +lengths lengths=zeros",
         "B=2 T=20 heads=2 D=96 E=24 +position +memory",
         "B=2 T=6 heads=2 D=12 E=9 +lengths +position",
+        "B=4 T=53 heads=2 D=44 E=21 +position +memory +lengths",
         "B=2 T=3 heads=4 D=64 E=9 +position +memory position=one",
         "B=1 T=19 heads=2 D=16 E=16 fading=large rate=large key_eps=1e-6",
         "B=1 T=300 heads=1 D=8 E=8",
@@ -178,18 +181,26 @@ struct Wkv7 {
             memory ? plan.state("memory") : plan.scratch(values * static_cast<int64_t>(sizeof(float)));
         const lamina_ref recalled = plan.scratch(y.size() * static_cast<int64_t>(sizeof(float)));
         const lamina_spec of_rate{0, dtype_of(call.weight("key_rate"))},
-            mixes{1, static_cast<bool>(call.in("first_value"))}, has_lengths{2, static_cast<bool>(call.in("lengths"))};
-        plan.dispatch(lamina_kernels::wkv7, plan.spread(batch * heads * ceil_div(value_dim, columns)),
-                      {plan.in("query"), plan.in("fading"), plan.in("key"), plan.in("value"), plan.in("rate"),
-                       plan.in("first_value"), plan.in("first_share"), plan.in("position"), plan.in("lengths"),
-                       plan.weight("old_key"), plan.weight("key_rate"), after, recalled},
-                      push,
-                      {of_rate,
-                       mixes,
-                       has_lengths,
-                       {3, dtype_of(call.weight("old_key"))},
-                       {4, static_cast<bool>(memory)},
-                       {5, u32(ceil_div(key_dim, lanes))}});
+            mixes{1, static_cast<bool>(call.in("first_value"))}, has_lengths{2, static_cast<bool>(call.in("lengths"))},
+            of_old{3, dtype_of(call.weight("old_key"))}, has_memory{4, static_cast<bool>(memory)};
+        const Groups tiles = plan.spread(batch * heads * ceil_div(value_dim, columns));
+        if (plan.variant == 1) {
+            const Chunks chunks(y.dim(1), key_dim, Chunks::adds | Chunks::corrects);
+            const lamina_ref found = plan.scratch(chunks.bytes(batch * heads));
+            plan.dispatch(lamina_kernels::wkv7_chunk, plan.spread(batch * heads * chunks.count),
+                          {plan.in("query"), plan.in("fading"), plan.in("key"), plan.in("rate"), plan.in("lengths"),
+                           plan.weight("old_key"), plan.weight("key_rate"), found},
+                          push, {of_rate, has_lengths, of_old, chunks.rows});
+            plan.dispatch(lamina_kernels::wkv7_apply, tiles,
+                          {plan.in("value"), plan.in("first_value"), plan.in("first_share"), plan.in("position"),
+                           plan.in("lengths"), found, after, recalled},
+                          push, {mixes, has_lengths, has_memory, chunks.rows});
+        } else
+            plan.dispatch(lamina_kernels::wkv7, tiles,
+                          {plan.in("query"), plan.in("fading"), plan.in("key"), plan.in("value"), plan.in("rate"),
+                           plan.in("first_value"), plan.in("first_share"), plan.in("position"), plan.in("lengths"),
+                           plan.weight("old_key"), plan.weight("key_rate"), after, recalled},
+                          push, {of_rate, mixes, has_lengths, of_old, has_memory, {5, u32(ceil_div(key_dim, lanes))}});
         plan.dispatch(lamina_kernels::wkv7_gate, plan.spread(y.rows() * heads),
                       {plan.in("query"), plan.in("key"), plan.in("value"), plan.in("rate"), plan.in("gate"),
                        plan.in("first_value"), plan.in("first_share"), plan.in("lengths"), plan.weight("key_rate"),
