@@ -1,5 +1,6 @@
 // RWKV-7's memories. What tokens write is worked out first; then columns of memories, which do not depend on each
 // other, are shared out; then what they give is normalized and gated.
+#include "arrays.hpp"
 #include "kernels.hpp"
 #include "matrix.hpp"
 #include "threads.hpp"
@@ -13,8 +14,6 @@ namespace lamina::plugin::cpu_fallback {
 namespace {
 
 constexpr int64_t tile_columns = 64; // that are computed together: with 128 rows, they stay in the cache
-
-float sigmoid(float v) { return 1 / (1 + std::exp(-v)); }
 
 struct Wkv7 {
     Tensor query, fading, key, value, rate, gate, first_value, first_share, position, lengths, y, memory;
@@ -49,26 +48,34 @@ void Wkv7::find(const Call &call, int64_t part) {
                        *const of_old = call.weight("old_key").f32().data() + weight,
                        *const of_rate = call.weight("key_rate").f32().data() + weight,
                        *const of_bonus = call.weight("bonus").f32().data() + weight;
+    float *const kept = fade.data() + at, *const share = replaced.data() + at;
+    std::copy_n(f, key_dim, kept);
+    activate(LAMINA_SIGMOID, kept, key_dim);
+    scale(kept, key_dim, -0.60653065971263342F); // exp(-1/2)
+    (void)exponentials(kept, key_dim, 0);
+    std::copy_n(a, key_dim, share);
+    activate(LAMINA_SIGMOID, share, key_dim);
     float square = key_eps, on_key = 0, on_replaced = 0, own = 0;
     for (int64_t i = 0; i < key_dim; ++i) square += k[i] * of_old[i] * k[i] * of_old[i];
     const float of_length = 1 / std::sqrt(square);
     for (int64_t i = 0; i < key_dim; ++i) {
-        const float share = sigmoid(a[i]), kept = std::exp(-0.60653065971263342F * sigmoid(f[i])); // exp(-1/2)
-        fade.data()[at + i] = kept;
-        faded_query.data()[at + i] = q[i] * kept;
+        faded_query.data()[at + i] = q[i] * kept[i];
         old.data()[at + i] = k[i] * of_old[i] * of_length;
-        replaced.data()[at + i] = share * old.data()[at + i];
-        written.data()[at + i] = k[i] * (1 + (share - 1) * of_rate[i]);
+        written.data()[at + i] = k[i] * (1 + (share[i] - 1) * of_rate[i]);
+        replaced.data()[at + i] = share[i] * old.data()[at + i];
         on_replaced += q[i] * replaced.data()[at + i];
         on_key += q[i] * written.data()[at + i];
         own += q[i] * written.data()[at + i] * of_bonus[i];
     }
     by_replaced.data()[part] = on_replaced, by_key.data()[part] = on_key, bonus.data()[part] = own;
-    for (int64_t j = part * value_dim; j < (part + 1) * value_dim; ++j) {
-        const auto i = static_cast<size_t>(j);
-        const float v = value.f32()[i];
-        values.data()[j] = first_value ? v + (first_value.f32()[i] - v) * sigmoid(first_share.f32()[i]) : v;
-    }
+    const int64_t of_values = part * value_dim;
+    const float *const v = value.f32().data() + of_values;
+    float *const mixed = values.data() + of_values;
+    if (!first_value) return void(std::copy_n(v, value_dim, mixed));
+    std::copy_n(first_share.f32().data() + of_values, value_dim, mixed);
+    activate(LAMINA_SIGMOID, mixed, value_dim);
+    const float *const first = first_value.f32().data() + of_values;
+    for (int64_t j = 0; j < value_dim; ++j) mixed[j] = v[j] + (first[j] - v[j]) * mixed[j];
 }
 
 // A sequence's tokens in the columns from `first` on of a memory. y is what they recall.
