@@ -66,7 +66,14 @@ enum {
     LAMINA_Q6_K = 2048
 };
 /* Since 1.2. */
-enum { LAMINA_Q2_K = 4096, LAMINA_Q3_K = 8192, LAMINA_IQ4_NL = 16384, LAMINA_IQ4_XS = 32768, LAMINA_I8_K = 65536 };
+enum {
+    LAMINA_Q2_K = 4096,
+    LAMINA_Q3_K = 8192,
+    LAMINA_IQ4_NL = 16384,
+    LAMINA_IQ4_XS = 32768,
+    LAMINA_I8_K = 65536,
+    LAMINA_I4_K = 131072
+};
 enum { LAMINA_INT = 1, LAMINA_REAL = 2, LAMINA_BOOL = 3, LAMINA_CHOICE = 4 }; /* lamina_param.kind */
 enum { LAMINA_REQUIRED = 1 };                                                 /* lamina_param.flags */
 enum {

@@ -31,7 +31,8 @@ enum class DType : uint32_t {
     q3_k = LAMINA_Q3_K,
     iq4_nl = LAMINA_IQ4_NL,
     iq4_xs = LAMINA_IQ4_XS,
-    i8_k = LAMINA_I8_K
+    i8_k = LAMINA_I8_K,
+    i4_k = LAMINA_I4_K
 };
 
 [[nodiscard]] constexpr const plugin::StorageType &storage_of(DType d) {

@@ -321,6 +321,58 @@ template <> struct Of<I8_K> {
     int steps_by_;
 };
 
+// The rows of a matrix have one codebook as a rule: they come from one tensor.
+template <> struct Of<I4_K> {
+    static constexpr int bits = 8, values = 16, offset = 128;
+    static constexpr int64_t book_at = Place::of_number, steps_at = 2 * Place::of_number,
+                             low_at = steps_at + 2 * Place::of_word, block_values = 256,
+                             block_bytes = low_at + 32 * Place::of_word;
+
+    HWY_INLINE Of(Place block, int number)
+        : block_(block), books_(block.bits(book_at)), steps_at_(steps_at + number / 8 * Place::of_word),
+          low_at_(low_at + number / 2 * 4 * Place::of_word), steps_by_(number % 8 * 4), low_by_(number % 2 * 4),
+          first_(hn::GetLane(books_)),
+          one_book_(hn::AllTrue(unsigned_words, hn::Eq(books_, hn::Set(unsigned_words, first_)))) {}
+    HWY_INLINE Floats scale() const {
+        const Floats half = bits_of(hn::BitCast(unsigned_words, block_.word(steps_at_, 0)), steps_by_, 15);
+        const Floats steps = hn::MulAdd(half, hn::Set(floats, 2), hn::Set(floats, 1));
+        return hn::Mul(hn::Mul(block_.number(0), hn::Set(floats, 0.125F)), steps);
+    }
+    HWY_INLINE Floats minimum() const { return hn::Mul(scale(), hn::Set(floats, -offset)); }
+    template <int Half> HWY_INLINE Bytes four(int i) const {
+        const Bytes codes = shifted_right(block_.word(low_at_, 2 * Half + i), low_by_, 0x0f);
+        if (one_book_) return numbers(first_, codes);
+        const auto from = [&](uint32_t book, Bytes others) {
+            const auto of_book = hn::RebindMask(words, hn::Eq(books_, hn::Set(unsigned_words, book)));
+            return hn::BitCast(
+                bytes, hn::IfThenElse(of_book, hn::BitCast(words, numbers(book, codes)), hn::BitCast(words, others)));
+        };
+        return from(0, from(1, numbers(2, codes)));
+    }
+
+  private:
+    // And 128.
+    [[nodiscard]] static HWY_INLINE Bytes numbers(uint32_t book, Bytes codes) {
+        alignas(16) static constexpr auto all = [] {
+            std::array<std::array<uint8_t, 16>, I4_K::books.size()> out{};
+            for (size_t b = 0; b < out.size(); ++b)
+                for (size_t i = 0; i < 8; ++i) {
+                    out[b][i] = static_cast<uint8_t>(128 + I4_K::books[b][i]);
+                    out[b][8 + i] = static_cast<uint8_t>(128 - I4_K::books[b][i]);
+                }
+            return out;
+        }();
+        return hn::TableLookupBytes(hn::LoadDup128(bytes, all[std::min<size_t>(book, all.size() - 1)].data()), codes);
+    }
+
+    Place block_;
+    UnsignedWords books_;
+    int64_t steps_at_, low_at_;
+    int steps_by_, low_by_;
+    uint32_t first_;
+    bool one_book_;
+};
+
 } // namespace
 } // namespace lamina::plugin::cpu_fallback::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -18,7 +18,7 @@ namespace {
 
 using Formats =
     AnyOf<Entry<LAMINA_Q4_K, Q4_K>, Entry<LAMINA_Q5_K, Q5_K>, Entry<LAMINA_Q6_K, Q6_K>, Entry<LAMINA_Q2_K, Q2_K>,
-          Entry<LAMINA_Q3_K, Q3_K>, Entry<LAMINA_IQ4_XS, IQ4_XS>, Entry<LAMINA_I8_K, I8_K>>;
+          Entry<LAMINA_Q3_K, Q3_K>, Entry<LAMINA_IQ4_XS, IQ4_XS>, Entry<LAMINA_I8_K, I8_K>, Entry<LAMINA_I4_K, I4_K>>;
 
 } // namespace
 

@@ -51,6 +51,8 @@ struct Embedding {
         "B=1 T=9 V=7 C=96 weights=iq4_nl",
         "B=1 T=9 V=5 C=512 weights=iq4_xs",
         "B=1 T=9 V=5 C=512 weights=i8_k",
+        "B=1 T=9 V=5 C=512 weights=i4_k",
+        "B=1 T=9 V=5 C=512 weights=i4_k table=spread",
     };
 
     static void reference(const Call &call) {

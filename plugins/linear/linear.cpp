@@ -76,6 +76,9 @@ struct Linear {
         "B=1 T=9 K=512 N=35 weights=iq4_xs",
         "B=1 T=1 K=512 N=7 weights=iq4_xs weight=small",
         "B=1 T=9 K=512 N=35 weights=i8_k",
+        "B=1 T=9 K=512 N=35 weights=i4_k",
+        "B=1 T=1 K=512 N=7 weights=i4_k weight=spread",
+        "B=1 T=20 K=256 N=40 weights=i4_k weight=spread",
         "B=1 T=1 K=512 N=7 weights=i8_k",
         "B=1 T=4 K=256 N=7 weights=i8_k",
         "B=1 T=131 K=36 N=66 +bias +residual weights=f16", // tiles of 128 x 128

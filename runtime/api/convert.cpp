@@ -96,10 +96,11 @@ std::vector<TakenWeight> taken_weights(const model::Model &model, const abi::Reg
 }
 
 // For rows that are no whole blocks of 256 values: the format of 32 values that GGML's own tools take instead.
-constexpr std::array<std::pair<DType, DType>, 7> of_32_values{{{DType::q4_k, DType::q5_0},
+constexpr std::array<std::pair<DType, DType>, 8> of_32_values{{{DType::q4_k, DType::q5_0},
                                                                {DType::q5_k, DType::q5_1},
                                                                {DType::q6_k, DType::q8_0},
                                                                {DType::i8_k, DType::q8_0},
+                                                               {DType::i4_k, DType::iq4_nl},
                                                                {DType::q2_k, DType::iq4_nl},
                                                                {DType::q3_k, DType::iq4_nl},
                                                                {DType::iq4_xs, DType::iq4_nl}}};

@@ -54,6 +54,8 @@ Widen widening_of(DType dtype) {
         return widen_blocks<plugin::IQ4_XS>;
     case DType::i8_k:
         return widen_blocks<plugin::I8_K>;
+    case DType::i4_k:
+        return widen_blocks<plugin::I4_K>;
     }
     return storage_of(dtype).widen;
 }

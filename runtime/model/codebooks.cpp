@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@
 namespace lamina::model {
 namespace {
 
-using plugin::I8_K;
+using plugin::I4_K;
 
 // ---- Codebooks ----
 
@@ -51,23 +52,25 @@ template <class T> T at(const uint8_t *block, size_t byte) {
     std::memcpy(&value, block + byte, sizeof value);
     return value;
 }
-float half_at(const uint8_t *block, size_t byte) {
-    float value = 0;
-    plugin::F16::widen(reinterpret_cast<const std::byte *>(block + byte), &value);
-    return value;
-}
 // A scale of four bits, two of which share a byte, as an odd number.
 uint32_t odd(const uint8_t *scales, size_t i) { return 2 * (scales[i / 2] >> i % 2 * 4 & 15U) + 1; }
 // The eighth sign of eight: the number of negative ones is even.
 uint32_t all_signs(uint32_t seven) { return seven | static_cast<uint32_t>(std::popcount(seven) % 2) << 7U; }
 
-// A block of i8_k, part by part.
+// A block of i4_k, part by part. `factor`: two bytes, in f16; numbers times a scale are eight times what they stand
+// for.
 class Out {
   public:
-    Out(std::byte *block, float factor) : block_(block) { std::memcpy(block, &factor, sizeof factor); }
-    // Of sixteen values.
+    Out(std::byte *block, const uint8_t *factor, size_t book) : block_(block) {
+        std::memset(block, 0, static_cast<size_t>(I4_K::bytes));
+        std::memcpy(block, factor, 2);
+        block[I4_K::book_at] = static_cast<std::byte>(book);
+        const I4_K::Book &numbers = I4_K::books.at(book);
+        for (uint8_t i = 0; i < 8; ++i) codes_.at(numbers.at(i)) = i;
+    }
+    // Of sixteen values: an odd number.
     void scale(size_t part, uint32_t steps) const {
-        block_[static_cast<size_t>(I8_K::scales_at) + part] = static_cast<std::byte>(steps);
+        block_[static_cast<size_t>(I4_K::scales_at) + part / 2] |= static_cast<std::byte>(steps / 2 << part % 2 * 4);
     }
     // Numbers that follow each other, the i-th of which is negative if bit i is set.
     template <size_t Count> void put(size_t first, const std::array<int8_t, Count> &numbers, uint32_t signs) const {
@@ -75,17 +78,22 @@ class Out {
             number(first + i, (signs >> i & 1U) != 0 ? -int{numbers[i]} : int{numbers[i]});
     }
     void number(size_t i, int value) const {
-        block_[static_cast<size_t>(I8_K::low_at) + i] = static_cast<std::byte>(static_cast<int8_t>(value));
+        const auto [byte, upper] = I4_K::place_of(static_cast<int64_t>(i));
+        const uint32_t code = codes_.at(static_cast<size_t>(std::abs(value))) | (value < 0 ? 8U : 0U);
+        block_[byte] |= static_cast<std::byte>(code << (upper ? 4U : 0U));
     }
 
   private:
     std::byte *block_;
+    std::array<uint8_t, 128> codes_{}; // of the numbers of the codebook
 };
+
+constexpr size_t of_one_and_two_bits = 0, of_iq3_xxs = 1, of_iq3_s = 2; // codebooks of i4_k
 
 // f16 factor; for 32 values four entries of 8 bits, then 7 signs of each and 4 bits of the scale.
 void iq2_xxs(const uint8_t *block, std::byte *to) {
     static const Grid<8> grid(grids::iq2_xxs, of_iq2());
-    const Out out(to, half_at(block, 0) / 8);
+    const Out out(to, block, of_one_and_two_bits);
     for (size_t part = 0; part < 8; ++part) {
         const uint8_t *entries = block + 2 + part * 8;
         const auto rest = at<uint32_t>(entries, 4);
@@ -97,7 +105,7 @@ void iq2_xxs(const uint8_t *block, std::byte *to) {
 // f16 factor; entries of 9 bits with 7 signs; scales.
 void iq2_xs(const uint8_t *block, std::byte *to) {
     static const Grid<8> grid(grids::iq2_xs, of_iq2());
-    const Out out(to, half_at(block, 0) / 8);
+    const Out out(to, block, of_one_and_two_bits);
     for (size_t part = 0; part < 16; ++part) {
         out.scale(part, odd(block + 66, part));
         for (size_t i = part * 2; i < part * 2 + 2; ++i) {
@@ -110,7 +118,7 @@ void iq2_xs(const uint8_t *block, std::byte *to) {
 // f16 factor; the lower 8 bits of entries; signs; the upper two bits of entries; scales.
 void iq2_s(const uint8_t *block, std::byte *to) {
     static const Grid<8> grid(grids::iq2_s, of_iq2());
-    const Out out(to, half_at(block, 0) / 8);
+    const Out out(to, block, of_one_and_two_bits);
     for (size_t part = 0; part < 16; ++part) {
         out.scale(part, odd(block + 74, part));
         for (size_t i = part * 2; i < part * 2 + 2; ++i)
@@ -120,8 +128,8 @@ void iq2_s(const uint8_t *block, std::byte *to) {
 
 // f16 factor; entries of 8 bits; for 32 values 7 signs of each eight and 4 bits of the scale.
 void iq3_xxs(const uint8_t *block, std::byte *to) {
-    static const Grid<4> grid(grids::iq3_xxs, {4, 12, 20, 28, 36, 44, 52, 62});
-    const Out out(to, half_at(block, 0) / 4);
+    static const Grid<4> grid(grids::iq3_xxs, {8, 24, 40, 56, 72, 88, 104, 124});
+    const Out out(to, block, of_iq3_xxs);
     for (size_t part = 0; part < 8; ++part) {
         const auto rest = at<uint32_t>(block, 66 + part * 4);
         for (size_t half = 0; half < 2; ++half) out.scale(part * 2 + half, 2 * (rest >> 28U) + 1);
@@ -132,8 +140,8 @@ void iq3_xxs(const uint8_t *block, std::byte *to) {
 
 // f16 factor; the lower 8 bits of entries; their ninth bits; signs; scales.
 void iq3_s(const uint8_t *block, std::byte *to) {
-    static const Grid<4> grid(grids::iq3_s, {1, 3, 5, 7, 9, 11, 13, 15});
-    const Out out(to, half_at(block, 0));
+    static const Grid<4> grid(grids::iq3_s, {8, 24, 40, 56, 72, 88, 104, 120});
+    const Out out(to, block, of_iq3_s);
     for (size_t part = 0; part < 16; ++part) out.scale(part, odd(block + 106, part / 2));
     for (size_t i = 0; i < 64; ++i)
         out.put(i * 4, grid[block[2 + i] | (block[66 + i / 8] >> i % 8 & 1U) << 8U],
@@ -152,7 +160,7 @@ const Grid<8> &of_iq1() {
 // f16 factor; the lower 8 bits of entries; for 32 values the upper three bits of four entries, three bits of the scale,
 // and whether an eighth is taken.
 void iq1_s(const uint8_t *block, std::byte *to) {
-    const Out out(to, half_at(block, 0) / 8);
+    const Out out(to, block, of_one_and_two_bits);
     for (size_t part = 0; part < 8; ++part) {
         const auto rest = at<uint16_t>(block, 34 + part * 2);
         for (size_t half = 0; half < 2; ++half) out.scale(part * 2 + half, 2U * (rest >> 12U & 7U) + 1);
@@ -174,7 +182,7 @@ void iq1_m(const uint8_t *block, std::byte *to) {
     const auto bits = static_cast<uint16_t>(factor);
     uint8_t half[2];
     std::memcpy(half, &bits, sizeof half);
-    const Out out(to, half_at(half, 0) / 8);
+    const Out out(to, half, of_one_and_two_bits);
     for (size_t part = 0; part < 16; ++part) {
         out.scale(part, 2U * (words.at(part / 4) >> part % 4 * 3 & 7U) + 1);
         for (size_t i = part * 2; i < part * 2 + 2; ++i) {
@@ -243,10 +251,10 @@ void q2_0(const uint8_t *block, std::byte *to) {
 }
 
 constexpr std::array codebooks{
-    Codebook{"IQ2_XXS", DType::i8_k, 66, iq2_xxs}, Codebook{"IQ2_XS", DType::i8_k, 74, iq2_xs},
-    Codebook{"IQ2_S", DType::i8_k, 82, iq2_s},     Codebook{"IQ3_XXS", DType::i8_k, 98, iq3_xxs},
-    Codebook{"IQ3_S", DType::i8_k, 110, iq3_s},    Codebook{"IQ1_S", DType::i8_k, 50, iq1_s},
-    Codebook{"IQ1_M", DType::i8_k, 56, iq1_m},     Codebook{"TQ1_0", DType::q2_k, 54, tq1_0},
+    Codebook{"IQ2_XXS", DType::i4_k, 66, iq2_xxs}, Codebook{"IQ2_XS", DType::i4_k, 74, iq2_xs},
+    Codebook{"IQ2_S", DType::i4_k, 82, iq2_s},     Codebook{"IQ3_XXS", DType::i4_k, 98, iq3_xxs},
+    Codebook{"IQ3_S", DType::i4_k, 110, iq3_s},    Codebook{"IQ1_S", DType::i4_k, 50, iq1_s},
+    Codebook{"IQ1_M", DType::i4_k, 56, iq1_m},     Codebook{"TQ1_0", DType::q2_k, 54, tq1_0},
     Codebook{"TQ2_0", DType::q2_k, 66, tq2_0},     Codebook{"Q1_0", DType::q4_0, 18, q1_0, 128},
     Codebook{"Q2_0", DType::q4_0, 18, q2_0, 64}};
 

@@ -8,7 +8,8 @@
 
 // As in plugin.h.
 const uint Q8_0 = 16u, Q4_0 = 32u, Q4_1 = 64u, Q5_0 = 128u, Q5_1 = 256u, Q4_K = 512u, Q5_K = 1024u, Q6_K = 2048u,
-           Q2_K = 4096u, Q3_K = 8192u, IQ4_NL = 16384u, IQ4_XS = 32768u, I8_K = 65536u;
+           Q2_K = 4096u, Q3_K = 8192u, IQ4_NL = 16384u, IQ4_XS = 32768u, I8_K = 65536u,
+           I4_K = 131072u;
 
 // ---- Parts of a word ----
 
@@ -42,6 +43,23 @@ vec4 iq4_numbers(uint codes) {
     const uvec4 below = mix(uvec4(0xbfad9881u), uvec4(0xf6eaddcfu), odd), // -127 to -65, -49 to -10
         above = mix(uvec4(0x26190d01u), uvec4(0x71594535u), odd);         // 1 to 38, 53 to 113
     return vec4(bitfieldExtract(ivec4(mix(below, above, upper) >> (code & 3u) * 8u), 0, 8));
+}
+
+// The first and the last four numbers of a codebook of i4_k, as bytes, from the word that begins a block.
+uvec2 i4_book(uint word) {
+    const uint book = word >> 16;
+    return book == 0u ? uvec2(0x09080701u, 0x00002b19u) : uvec2(0x38281808u, book == 1u ? 0x7c685848u : 0x78685848u);
+}
+// The numbers that four bytes below 16 stand for.
+vec4 i4_numbers(uint codes, uvec2 book) {
+    const uvec4 code = uvec4(codes, codes >> 8, codes >> 16, codes >> 24) & 15u;
+    const uvec4 words = mix(uvec4(book.x), uvec4(book.y), notEqual(code & 4u, uvec4(0u)));
+    const vec4 number = vec4(words >> (code & 3u) * 8u & 255u);
+    return mix(number, -number, greaterThan(code, uvec4(7u)));
+}
+// The scale of one of the parts that share a word, times the block's factor.
+float i4_scale(uint head, uint scales, uint part) {
+    return unpackHalf2x16(head).x * 0.125 * float((scales >> part % 8u * 4u & 15u) * 2u + 1u);
 }
 
 // ---- Formats ----
@@ -135,6 +153,13 @@ vec4 iq4_numbers(uint codes) {
         return uintBitsToFloat(name##_words[block]) * float(steps) * signed_bytes(name##_words[block + 5u + i % 64u]); \
     }
 
+#define VALUES_I4_K(name)                                                                                              \
+    vec4 name##_i4_k(uint i) {                                                                                         \
+        const uint block = i / 64u * 35u, part = i % 64u / 4u, j = i % 8u, head = name##_words[block];                 \
+        const uint codes = nibbles(name##_words[block + 3u + i % 64u / 8u * 4u + j % 4u], j >= 4u);                    \
+        return i4_scale(head, name##_words[block + 1u + part / 8u], part) * i4_numbers(codes, i4_book(head));          \
+    }
+
 // name4(i), for the format given by the specialization constant.
 #define VALUES_IN_BLOCKS(name)                                                                                         \
     BLOCK_PIECES(name)                                                                                                 \
@@ -146,6 +171,7 @@ vec4 iq4_numbers(uint codes) {
     VALUES_Q3_K(name)                                                                                                  \
     VALUES_IQ4(name)                                                                                                   \
     VALUES_I8_K(name)                                                                                                  \
+    VALUES_I4_K(name)                                                                                                  \
     vec4 name##4(uint i) {                                                                                             \
         if (name##_dtype == Q8_0) return name##_q8(i);                                                                 \
         if (name##_dtype == Q4_K || name##_dtype == Q5_K) return name##_k(i);                                          \
@@ -155,6 +181,7 @@ vec4 iq4_numbers(uint codes) {
         if (name##_dtype == IQ4_NL) return name##_iq4_nl(i);                                                           \
         if (name##_dtype == IQ4_XS) return name##_iq4_xs(i);                                                           \
         if (name##_dtype == I8_K) return name##_i8_k(i);                                                               \
+        if (name##_dtype == I4_K) return name##_i4_k(i);                                                               \
         return name##_dtype == 0u ? vec4(0.0) : name##_few_bits(i);                                                    \
     }
 

@@ -37,7 +37,7 @@ bool in_pairs_of_bits(uint dtype) { return dtype == Q6_K || dtype == Q2_K || dty
 uint group_run(uint dtype) { return in_pairs_of_bits(dtype) ? 2u : in_k_blocks(dtype) ? 4u : 8u; }
 bool ends_run(uint dtype, uint upper, uint i) {
     return i % 2u == 1u && in_pairs_of_bits(dtype) ||
-           i == 3u && (upper == 1u || in_k_blocks(dtype) || dtype == I8_K);
+           i == 3u && (upper == 1u || in_k_blocks(dtype) || dtype == I8_K || dtype == I4_K);
 }
 uint group_place(uint dtype, uint k, uint upper, uint i) {
     const uint run = group_run(dtype), groups = 8u / run, s = upper * 4u + i;
@@ -69,6 +69,7 @@ vec4 group_step(uint dtype, Group w, uint g, uint upper, uint i) {
     }
     const uint low = nibbles(w.low[i], upper == 1u), fifth = w.head.y >> upper * 16u + i * 4u;
     if (dtype == IQ4_NL || dtype == IQ4_XS) return iq4_numbers(low);
+    if (dtype == I4_K) return i4_numbers(low, w.head.zw);
     if (dtype == Q4_0) return bytes_less(low, 8.0);
     if (dtype == Q5_0) return bytes_less(low | fifth_bits(fifth), 16.0);
     if (dtype == Q5_1) return bytes_less(low | fifth_bits(fifth), 0.0);
@@ -89,6 +90,7 @@ vec2 group_scale(uint dtype, Group w, uint g, uint upper, uint i) {
         return vec2(scale.x * q3_k_steps(byte_of(steps, part), byte_of(w.head.w, part), of_block), 0.0);
     }
     if (dtype == IQ4_XS) return vec2(scale.x * iq4_xs_steps(w.head.x, w.head.y, g % 8u), 0.0);
+    if (dtype == I4_K) return vec2(i4_scale(w.head.x, w.head.y, g % 8u * 2u + upper), 0.0);
     if (dtype == I8_K) {
         const int own = bitfieldExtract(int(w.head.y), int((g % 2u * 2u + upper) * 8u), 8);
         return vec2(uintBitsToFloat(w.head.x) * float(own), 0.0);
@@ -142,6 +144,11 @@ vec2 group_scale(uint dtype, Group w, uint g, uint upper, uint i) {
         return Group(uvec4(name##_words[block], name##_words[block + 1u + g % 8u / 2u], 0u, 0u),                       \
                      name##_four_words(low), name##_four_words(low + 4u));                                             \
     }                                                                                                                  \
+    Group name##_group_of_i4_k(uint g) {                                                                               \
+        const uint block = g / 8u * 35u, head = name##_words[block];                                                   \
+        return Group(uvec4(head, name##_words[block + 1u + g % 8u / 4u], i4_book(head)),                               \
+                     name##_four_words(block + 3u + g % 8u * 4u), uvec4(0u));                                          \
+    }                                                                                                                  \
     Group name##_group(uint g) {                                                                                       \
         if (in_k_blocks(name##_dtype)) return name##_group_of_k(g);                                                    \
         if (name##_dtype == Q6_K) return name##_group_of_q6_k(g);                                                      \
@@ -149,6 +156,7 @@ vec2 group_scale(uint dtype, Group w, uint g, uint upper, uint i) {
         if (name##_dtype == Q3_K) return name##_group_of_q3_k(g);                                                      \
         if (name##_dtype == IQ4_XS) return name##_group_of_iq4_xs(g);                                                  \
         if (name##_dtype == I8_K) return name##_group_of_i8_k(g);                                                      \
+        if (name##_dtype == I4_K) return name##_group_of_i4_k(g);                                                      \
         const bool five = name##_dtype == Q5_0 || name##_dtype == Q5_1;                                                \
         if (has_minimum(name##_dtype)) {                                                                               \
             const uint at = g * (five ? 6u : 5u);                                                                      \

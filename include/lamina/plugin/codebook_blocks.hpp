@@ -1,14 +1,17 @@
 // Formats whose values are numbers of a codebook times a scale: GGML's IQ4_NL and IQ4_XS, whose widening gives GGML's
-// values, bit for bit, and I8_K, which holds what GGML's other codebooks stand for.
+// values, bit for bit, and I8_K and I4_K, which hold what GGML's other codebooks stand for.
 #pragma once
 
 #include <lamina/plugin/blocks.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 namespace lamina::plugin {
 
@@ -86,8 +89,7 @@ struct IQ4_XS {
 };
 
 // 256 values in parts of 16: a factor of 32 bits, a signed byte for each part, a signed byte for each value. No file
-// has it. What GGML writes with 1 to 3 bits a value is numbers of up to 7 bits, by codebooks of up to 2,048 entries,
-// times a whole number and a factor that f16 has no room for: in this format without loss.
+// has it.
 struct I8_K {
     static constexpr int64_t values = 256, part = 16, scales_at = 4, low_at = 20, bytes = 276;
 
@@ -110,6 +112,84 @@ struct I8_K {
             for (int64_t i = p * part; i < (p + 1) * part; ++i)
                 block[low_at + i] = static_cast<std::byte>(
                     static_cast<int8_t>(std::fmin(std::fmax(std::round(in[i] * inverse), -127.0F), 127.0F)));
+        }
+    }
+};
+
+// 256 values in parts of 16: a factor in F16, eight times that of the values; the number of a codebook in 16 bits; four
+// bits s for each part, whose scale is 2 s + 1; four bits a value, in order as in IQ4_XS: the upper one is the sign,
+// the others say which number of the codebook. No file has it. GGML's IQ1, IQ2 and IQ3 have codebooks of up to 2,048
+// entries of four or eight values, but the values are 3 to 8 numbers and their negatives: in this format without loss.
+struct I4_K {
+    static constexpr int64_t values = 256, part = 16, book_at = 2, scales_at = 4, low_at = 12, bytes = 140;
+    using Book = std::array<uint8_t, 8>;
+    // Of IQ1 and IQ2, of IQ3_XXS, and of IQ3_S.
+    static constexpr std::array<Book, 3> books{
+        {{1, 7, 8, 9, 25, 43, 0, 0}, {8, 24, 40, 56, 72, 88, 104, 124}, {8, 24, 40, 56, 72, 88, 104, 120}}};
+
+    // All others are the last.
+    static size_t book_of(const std::byte *block) {
+        uint16_t book = 0;
+        std::memcpy(&book, block + book_at, sizeof book);
+        return std::min<size_t>(book, books.size() - 1);
+    }
+    static uint32_t steps_of(const std::byte *block, int64_t p) {
+        return 2 * detail::nibble(block[scales_at + p / 2], p % 2 != 0) + 1;
+    }
+    // Where the four bits of a value are.
+    static std::pair<int64_t, bool> place_of(int64_t i) { return {low_at + i / 32 * 16 + i % 16, i % 32 >= 16}; }
+
+    static void widen(const std::byte *block, float *out) {
+        const Book &book = books[book_of(block)];
+        const float of_scales = detail::half_at(block) / 8;
+        for (int64_t i = 0; i < values; ++i) {
+            const auto [byte, upper] = place_of(i);
+            const uint32_t code = detail::nibble(block[byte], upper);
+            const float scale = of_scales * static_cast<float>(steps_of(block, i / part));
+            out[i] = (code < 8 ? scale : -scale) * static_cast<float>(book[code % 8]);
+        }
+    }
+    // With the codebook that changes the values least.
+    static void narrow(const float *in, std::byte *block) {
+        std::array<std::byte, bytes> tried{};
+        std::array<float, values> changed{};
+        float least = std::numeric_limits<float>::infinity();
+        for (size_t book = 0; book < books.size(); ++book) {
+            narrow_by(book, in, tried.data());
+            widen(tried.data(), changed.data());
+            float squares = 0;
+            for (int64_t i = 0; i < values; ++i) {
+                const float change = in[i] - changed[static_cast<size_t>(i)];
+                squares += change * change;
+            }
+            if (book != 0 && !(squares < least)) continue;
+            least = squares;
+            std::memcpy(block, tried.data(), bytes);
+        }
+    }
+
+  private:
+    static void narrow_by(size_t which, const float *in, std::byte *block) {
+        const Book &book = books[which];
+        const auto most = static_cast<float>(*std::max_element(book.begin(), book.end()));
+        std::memset(block, 0, bytes);
+        detail::put_half(std::fabs(detail::farthest(in, values)) / most / 31 * 8, block);
+        const auto number = static_cast<uint16_t>(which);
+        std::memcpy(block + book_at, &number, sizeof number);
+        const float of_scales = detail::half_at(block) / 8; // rounded to f16
+        for (int64_t p = 0; p < values / part; ++p) {
+            const float scale = std::fabs(detail::farthest(in + p * part, part)) / most;
+            const uint32_t s = detail::whole(scale * detail::inverse_of(of_scales) / 2, 15);
+            block[scales_at + p / 2] |= static_cast<std::byte>(s << (p % 2 != 0 ? 4U : 0U));
+            const float inverse = detail::inverse_of(of_scales * static_cast<float>(2 * s + 1));
+            for (int64_t i = p * part; i < (p + 1) * part; ++i) {
+                const float value = std::fabs(in[i] * inverse);
+                uint32_t best = 0;
+                for (uint32_t c = 1; c < book.size(); ++c)
+                    if (std::fabs(value - book[c]) < std::fabs(value - book[best])) best = c;
+                const auto [byte, upper] = place_of(i);
+                block[byte] |= static_cast<std::byte>((best | (in[i] < 0 ? 8U : 0U)) << (upper ? 4U : 0U));
+            }
         }
     }
 };

@@ -56,7 +56,7 @@ inline constexpr std::array storage_types{
     storage<Q5_K>(LAMINA_Q5_K, "q5_k", "U8"),       storage<Q6_K>(LAMINA_Q6_K, "q6_k", "U8"),
     storage<Q2_K>(LAMINA_Q2_K, "q2_k", "U8"),       storage<Q3_K>(LAMINA_Q3_K, "q3_k", "U8"),
     storage<IQ4_NL>(LAMINA_IQ4_NL, "iq4_nl", "U8"), storage<IQ4_XS>(LAMINA_IQ4_XS, "iq4_xs", "U8"),
-    storage<I8_K>(LAMINA_I8_K, "i8_k", "U8"),
+    storage<I8_K>(LAMINA_I8_K, "i8_k", "U8"),       storage<I4_K>(LAMINA_I4_K, "i4_k", "U8"),
 };
 
 // Throws std::logic_error for a dtype that is not in the table.

@@ -135,7 +135,7 @@ TEST_CASE("transformer: narrow dtypes are for matrices; vectors stay f32") {
                matchers::contains("(8, 8) cannot be q8_0, which stores 32 values of a row together"));
     CHECK_THAT(refusal(small, {.dtype = DType::i32}),
                matchers::contains("dtype is i32; expected f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, "
-                                  "q6_k, q2_k, q3_k, iq4_nl, iq4_xs or i8_k"));
+                                  "q6_k, q2_k, q3_k, iq4_nl, iq4_xs, i8_k or i4_k"));
 }
 
 TEST_CASE("transformer: layers without bias have no bias weights, but norms do") {

@@ -63,9 +63,9 @@ TEST_CASE("gguf: tensors by codebooks have the dtype that they become") {
     file.tensor("t", {256}, tq2_0, std::string(66, '\0'));
     const Gguf gguf = opened(file);
     const Weight &numbers = gguf.weights.at("i"), &ternary = gguf.weights.at("t");
-    CHECK(numbers.type == TensorType{DType::i8_k, {3, 512}});
-    CHECK(numbers.bytes_to_copy() == 6 * size_t{276}); // not made before it is read
-    CHECK(numbers.bytes().size() == 6 * size_t{276});
+    CHECK(numbers.type == TensorType{DType::i4_k, {3, 512}});
+    CHECK(numbers.bytes_to_copy() == 6 * size_t{140}); // not made before it is read
+    CHECK(numbers.bytes().size() == 6 * size_t{140});
     CHECK(ternary.type == TensorType{DType::q2_k, {256}});
 }
 

@@ -36,7 +36,7 @@ std::vector<plugin::StorageType> block_types() {
 TEST_CASE("blocks: widening makes GGML's values, bit for bit") {
     const model::Weights file = golden();
     for (const plugin::StorageType &type : block_types()) {
-        if (type.dtype == LAMINA_I8_K) continue; // not one of GGML's: see the next test
+        if (type.dtype == LAMINA_I8_K || type.dtype == LAMINA_I4_K) continue; // not one of GGML's: see the next test
         INFO(type.name);
         const Tensor blocks = copy_of(file.at(type.name));
         REQUIRE(blocks.dtype() == DType{type.dtype});

@@ -188,7 +188,7 @@ TEST_CASE("model: mapped weights exist and have a usable dtype") {
                  std::string{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0} + header + "12345678");
     CHECK_THAT(message_of([&] { (void)folder.load(); }),
                contains("/weights/table: tensor 'embedding.table' is F64; expected f32, f16, bf16, i32, q8_0, q4_0, "
-                        "q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs or i8_k"));
+                        "q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs, i8_k or i4_k"));
 }
 
 TEST_CASE("model: parameters are numbers, strings or truth values") {
