@@ -89,10 +89,9 @@ TEST_CASE("an unknown word in a case is refused, with the nearest known one") {
     CHECK_THAT(refusal("layer_norm", "C=big"), matchers::contains("expected a number, found 'big'"));
     CHECK_THAT(refusal("layer_norm", "C=0"), matchers::contains("a size from 1"));
     CHECK_THAT(refusal("layer_norm", "C=3x"), matchers::contains("expected a number"));
-    CHECK_THAT(
-        refusal("layer_norm", "weights=f64"),
-        matchers::contains(
-            "f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs, i8_k or i4_k"));
+    CHECK_THAT(refusal("layer_norm", "weights=f64"),
+               matchers::contains("f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, "
+                                  "iq4_xs, i8_k or i4_k"));
     CHECK_THAT(refusal("layer_norm", "x=uniform"), matchers::contains("normal, offset, large"));
     CHECK_THAT(refusal("embedding", "ids=offset"), matchers::contains("zeros, uniform, one, max"));
     CHECK_THAT(refusal("attention", "causal=yes"), matchers::contains("expected 0 or 1"));
