@@ -1,5 +1,6 @@
 // Compiled once for each SIMD instruction set: foreach_target.h includes this file again for each of them.
 #include "scan.hpp"
+#include "matrix.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,9 +24,10 @@ constexpr int64_t together = 4; // vectors of columns
 
 HWY_INLINE Floats set(float v) { return hn::Set(floats, v); }
 
-// All tokens in `Vectors` vectors of columns, from `first` on.
-template <int64_t Vectors> HWY_INLINE void scan(const ScanTokens &tokens, int64_t first, float *state, int64_t row) {
-    for (int64_t t = 0; t < tokens.count; ++t) {
+// Tokens from `begin` on in `Vectors` vectors of columns, from `first` on.
+template <int64_t Vectors>
+HWY_INLINE void scan(const ScanTokens &tokens, int64_t begin, int64_t first, float *state, int64_t row) {
+    for (int64_t t = begin; t < tokens.count; ++t) {
         const float *const key = tokens.key + t * tokens.stride, *const query = tokens.query + t * tokens.stride,
                            *const value = tokens.value + t * tokens.stride + first;
         const Floats lost = set(tokens.lost[t]);
@@ -62,6 +64,126 @@ void scan_column(const ScanTokens &tokens, int64_t column, float *state, int64_t
         tokens.y[t * tokens.y_stride + column] = sum;
     }
 }
+
+// What 16 tokens do to a state H: with their values V, y = left * (query * H) + own * V, and then
+// H = H + lost * H + key * (taken * V). shaders/selective_scan/selective_scan_chunk.comp has the maths.
+constexpr int64_t chunk = 16;
+class Chunk {
+  public:
+    HWY_INLINE Chunk(const ScanTokens &tokens, int64_t first)
+        : query_(tokens.query + first * tokens.stride), key_(tokens.key + first * tokens.stride),
+          value_(tokens.value + first * tokens.stride), y_(tokens.y + first * tokens.y_stride), stride_(tokens.stride),
+          y_stride_(tokens.y_stride), rows_(tokens.state_dim) {
+        const float *const moved = tokens.moved + first;
+        std::array<float, chunk> faded; // the logarithm of all fades up to a token
+        float sum = 0;
+        for (size_t t = 0; t < chunk; ++t) {
+            sum += moved[t];
+            faded[t] = -tokens.rate * sum;
+        }
+        lost_ = std::expm1(faded.back());
+        for (size_t t = 0; t < chunk; ++t) {
+            left_[t] = faded[t];
+            taken_[t] = faded.back() - faded[t];
+        }
+        exponentials(left_.data());
+        exponentials(taken_.data());
+        for (size_t t = 0; t < chunk; ++t) taken_[t] *= moved[t];
+        for (int64_t t = 0; t < chunk; t += 4)
+            for (int64_t s = 0; s < t + 4; s += 2) find_products(t, s);
+        for (size_t t = 0; t < chunk; ++t) {
+            std::array<float, chunk> fade;
+            for (size_t s = 0; s < chunk; ++s) fade[s] = s < t ? faded[t] - faded[s] : 0;
+            exponentials(fade.data());
+            for (size_t s = 0; s <= t; ++s) own_[t][s] *= fade[s] * moved[s];
+            std::fill(own_[t].begin() + static_cast<std::ptrdiff_t>(t) + 1, own_[t].end(), 0.0F);
+            own_[t][t] += tokens.skip;
+        }
+    }
+
+    // In `Vectors` vectors of columns, from `column` on.
+    template <int64_t Vectors> HWY_INLINE void apply(int64_t column, float *state, int64_t row) const {
+        const float *const value = value_ + column;
+        for (int64_t t = 0; t < chunk; t += 4) {
+            Floats sums[4][Vectors];
+            for (auto &of_token : sums)
+                for (Floats &sum : of_token) sum = hn::Zero(floats);
+            for (int64_t i = 0; i < rows_; ++i) add_row(sums, query_ + t * stride_ + i, stride_, state + i * row);
+            for (int64_t k = 0; k < 4; ++k)
+                for (Floats &sum : sums[k]) sum = hn::Mul(sum, set(left_[static_cast<size_t>(t + k)]));
+            for (int64_t s = 0; s < t + 4; ++s)
+                add_row(sums, own_[static_cast<size_t>(t)].data() + s, chunk, value + s * stride_);
+            for (int64_t k = 0; k < 4; ++k)
+                for (int64_t v = 0; v < Vectors; ++v)
+                    hn::StoreU(sums[k][v], floats, y_ + (t + k) * y_stride_ + column + v * lanes);
+        }
+        float taken[chunk * Vectors * lanes];
+        for (int64_t s = 0; s < chunk; ++s)
+            for (int64_t v = 0; v < Vectors; ++v)
+                hn::StoreU(
+                    hn::Mul(set(taken_[static_cast<size_t>(s)]), hn::LoadU(floats, value + s * stride_ + v * lanes)),
+                    floats, taken + (s * Vectors + v) * lanes);
+        int64_t i = 0;
+        for (; i + 4 <= rows_; i += 4) change<4, Vectors>(taken, i, state, row);
+        for (; i < rows_; ++i) change<1, Vectors>(taken, i, state, row);
+    }
+
+  private:
+    static HWY_INLINE void exponentials(float *values) {
+        for (int64_t i = 0; i < chunk; i += lanes)
+            hn::StoreU(hn::Exp(floats, hn::LoadU(floats, values + i)), floats, values + i);
+    }
+    // Of the queries of four tokens and the keys of two.
+    HWY_INLINE void find_products(int64_t t, int64_t s) {
+        const float *const query = query_ + t * stride_, *const key = key_ + s * stride_;
+        Floats sums[4][2];
+        for (auto &of_query : sums)
+            for (Floats &sum : of_query) sum = hn::Zero(floats);
+        int64_t i = 0;
+        for (; i + lanes <= rows_; i += lanes) {
+            const Floats first = hn::LoadU(floats, key + i), second = hn::LoadU(floats, key + stride_ + i);
+            for (int64_t k = 0; k < 4; ++k) {
+                const Floats q = hn::LoadU(floats, query + k * stride_ + i);
+                sums[k][0] = hn::MulAdd(q, first, sums[k][0]);
+                sums[k][1] = hn::MulAdd(q, second, sums[k][1]);
+            }
+        }
+        for (int64_t k = 0; k < 4; ++k)
+            for (int64_t o = 0; o < 2; ++o) {
+                float sum = hn::GetLane(hn::SumOfLanes(floats, sums[k][o]));
+                for (int64_t r = i; r < rows_; ++r) sum += query[k * stride_ + r] * key[o * stride_ + r];
+                own_[static_cast<size_t>(t + k)][static_cast<size_t>(s + o)] = sum;
+            }
+    }
+    // sums[k] += factors[k * step] * values.
+    template <int64_t Count, int64_t Vectors>
+    static HWY_INLINE void add_row(Floats (&sums)[Count][Vectors], const float *factors, int64_t step,
+                                   const float *values) {
+        for (int64_t v = 0; v < Vectors; ++v) {
+            const Floats of_row = hn::LoadU(floats, values + v * lanes);
+            for (int64_t k = 0; k < Count; ++k) sums[k][v] = hn::MulAdd(set(factors[k * step]), of_row, sums[k][v]);
+        }
+    }
+    template <int64_t Count, int64_t Vectors>
+    HWY_INLINE void change(const float *taken, int64_t i, float *state, int64_t row) const {
+        Floats h[Count][Vectors];
+        for (int64_t k = 0; k < Count; ++k)
+            for (int64_t v = 0; v < Vectors; ++v) {
+                const Floats before = hn::LoadU(floats, state + (i + k) * row + v * lanes);
+                h[k][v] = hn::MulAdd(set(lost_), before, before);
+            }
+        for (int64_t s = 0; s < chunk; ++s) add_row(h, key_ + s * stride_ + i, 1, taken + s * Vectors * lanes);
+        for (int64_t k = 0; k < Count; ++k)
+            for (int64_t v = 0; v < Vectors; ++v) hn::StoreU(h[k][v], floats, state + (i + k) * row + v * lanes);
+    }
+
+    const float *query_, *key_, *value_;
+    float *y_;
+    int64_t stride_, y_stride_, rows_;
+    float lost_;
+    std::array<float, chunk> left_, taken_;
+    std::array<std::array<float, chunk>, chunk> own_; // of a token, of itself and earlier ones
+};
 
 // A column, whose values lie side by side, of a state whose rows have rates of their own.
 HWY_INLINE void scan_with_rates(const ScanTokens &tokens, const float *rate, int64_t column, float *state) {
@@ -104,10 +226,15 @@ HWY_ATTR void selective_scan_rows(const ScanTokens &tokens, const float *log_rat
 }
 
 HWY_ATTR void selective_scan_columns(const ScanTokens &tokens, float *state, int64_t row, int64_t columns) {
-    int64_t first = 0;
-    for (; first + together * lanes <= columns; first += together * lanes)
-        scan<together>(tokens, first, state + first, row);
-    for (; first + lanes <= columns; first += lanes) scan<1>(tokens, first, state + first, row);
+    int64_t t = 0, first = 0;
+    for (; t + chunk <= tokens.count && columns >= lanes; t += chunk) {
+        const Chunk of_chunk(tokens, t);
+        for (first = 0; first + 2 * lanes <= columns; first += 2 * lanes) of_chunk.apply<2>(first, state + first, row);
+        if (first + lanes <= columns) of_chunk.apply<1>(first, state + first, row);
+    }
+    for (first = 0; first + together * lanes <= columns; first += together * lanes)
+        scan<together>(tokens, t, first, state + first, row);
+    for (; first + lanes <= columns; first += lanes) scan<1>(tokens, t, first, state + first, row);
     for (; first < columns; ++first) scan_column(tokens, first, state + first, row);
 }
 

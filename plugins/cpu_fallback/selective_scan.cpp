@@ -63,6 +63,7 @@ void Scan::columns(int64_t b, int64_t h, int64_t first, const float *lost, const
                             .moved = moved + gate,
                             .y = y.f32().data() + b * steps * y.cols() + h * value_dim + first,
                             .skip = skip ? skip.f32()[static_cast<size_t>(h)] : 0,
+                            .rate = rates == 1 ? std::exp(log_rate[static_cast<size_t>(h)]) : 0,
                             .stride = x.cols(),
                             .y_stride = y.cols(),
                             .count = lengths ? lengths.i32()[static_cast<size_t>(b)] : steps,
