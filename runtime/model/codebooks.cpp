@@ -10,7 +10,6 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -22,28 +21,32 @@ using plugin::I4_K;
 
 // ---- Codebooks ----
 
-// Entries of Count numbers, of which each is one of a few.
+// A number of a codebook of i4_k: which one, and above that the sign.
+using Code = uint32_t;
+constexpr Code negative = 8;
+
+// Entries of Count numbers, of which each is one of a few: four bits for each, the first one's lowest.
 template <size_t Count> class Grid {
   public:
-    Grid(std::string_view digits, const std::vector<int8_t> &numbers) {
+    // `codes`: of the numbers that the digits of an entry count.
+    Grid(std::string_view digits, const std::array<Code, Count == 8 ? 4 : 8> &codes) {
         constexpr size_t of_entry = Count == 8 ? 4 : 3, bits = Count == 8 ? 2 : 3;
         for (size_t at = 0; at < digits.size(); at += of_entry) {
-            uint32_t packed = 0;
+            uint32_t packed = 0, entry = 0;
             std::from_chars(digits.data() + at, digits.data() + at + of_entry, packed, 16);
-            auto &entry = entries_.emplace_back();
-            for (size_t i = 0; i < Count; ++i) entry[i] = numbers[packed >> i * bits & ((1U << bits) - 1)];
+            for (size_t i = 0; i < Count; ++i) entry |= codes[packed >> i * bits & ((1U << bits) - 1)] << i * 4;
+            entries_.push_back(entry);
         }
     }
-    const std::array<int8_t, Count> &operator[](size_t entry) const { return entries_[entry]; }
+    uint32_t operator[](size_t entry) const { return entries_[entry]; }
 
   private:
-    std::vector<std::array<int8_t, Count>> entries_;
+    std::vector<uint32_t> entries_;
 };
 
-const std::vector<int8_t> &of_iq2() {
-    static const std::vector<int8_t> numbers{8, 25, 43, 0};
-    return numbers;
-}
+constexpr size_t of_one_and_two_bits = 0, of_iq3_xxs = 1, of_iq3_s = 2; // codebooks of i4_k
+constexpr std::array<Code, 4> of_iq2{2, 4, 5, 6};                       // 8, 25, 43 and none
+constexpr std::array<Code, 8> of_iq3{0, 1, 2, 3, 4, 5, 6, 7};           // all, from the smallest on
 
 // ---- Blocks ----
 
@@ -57,6 +60,21 @@ uint32_t odd(const uint8_t *scales, size_t i) { return 2 * (scales[i / 2] >> i %
 // The eighth sign of eight: the number of negative ones is even.
 uint32_t all_signs(uint32_t seven) { return seven | static_cast<uint32_t>(std::popcount(seven) % 2) << 7U; }
 
+// Bits 0 to 7 as the signs of eight codes.
+uint32_t as_signs(uint32_t bits) {
+    bits = (bits & 255U) | (bits & 255U) << 12U;
+    bits = (bits & 0x000f000fU) | (bits & 0x000f000fU) << 6U;
+    bits = (bits & 0x03030303U) | (bits & 0x03030303U) << 3U;
+    return (bits & 0x11111111U) * negative;
+}
+// Eight times four bits as the lower halves of eight bytes.
+uint64_t as_bytes(uint32_t codes) {
+    uint64_t v = codes;
+    v = (v | v << 16U) & 0x0000ffff0000ffffU;
+    v = (v | v << 8U) & 0x00ff00ff00ff00ffU;
+    return (v | v << 4U) & 0x0f0f0f0f0f0f0f0fU;
+}
+
 // A block of i4_k, part by part. `factor`: two bytes, in f16; numbers times a scale are eight times what they stand
 // for.
 class Out {
@@ -65,96 +83,89 @@ class Out {
         std::memset(block, 0, static_cast<size_t>(I4_K::bytes));
         std::memcpy(block, factor, 2);
         block[I4_K::book_at] = static_cast<std::byte>(book);
-        const I4_K::Book &numbers = I4_K::books.at(book);
-        for (uint8_t i = 0; i < 8; ++i) codes_.at(numbers.at(i)) = i;
     }
     // Of sixteen values: an odd number.
     void scale(size_t part, uint32_t steps) const {
         block_[static_cast<size_t>(I4_K::scales_at) + part / 2] |= static_cast<std::byte>(steps / 2 << part % 2 * 4);
     }
-    // Numbers that follow each other, the i-th of which is negative if bit i is set.
-    template <size_t Count> void put(size_t first, const std::array<int8_t, Count> &numbers, uint32_t signs) const {
-        for (size_t i = 0; i < Count; ++i)
-            number(first + i, (signs >> i & 1U) != 0 ? -int{numbers[i]} : int{numbers[i]});
-    }
-    void number(size_t i, int value) const {
-        const auto [byte, upper] = I4_K::place_of(static_cast<int64_t>(i));
-        const uint32_t code = codes_.at(static_cast<size_t>(std::abs(value))) | (value < 0 ? 8U : 0U);
-        block_[byte] |= static_cast<std::byte>(code << (upper ? 4U : 0U));
+    // Of eight values from 8 * eight on.
+    void put(size_t eight, uint32_t codes) const {
+        const auto [byte, upper] = I4_K::place_of(static_cast<int64_t>(eight * 8));
+        uint64_t both = 0;
+        std::memcpy(&both, block_ + byte, sizeof both);
+        both |= as_bytes(codes) << (upper ? 4U : 0U);
+        std::memcpy(block_ + byte, &both, sizeof both);
     }
 
   private:
     std::byte *block_;
-    std::array<uint8_t, 128> codes_{}; // of the numbers of the codebook
 };
-
-constexpr size_t of_one_and_two_bits = 0, of_iq3_xxs = 1, of_iq3_s = 2; // codebooks of i4_k
 
 // f16 factor; for 32 values four entries of 8 bits, then 7 signs of each and 4 bits of the scale.
 void iq2_xxs(const uint8_t *block, std::byte *to) {
-    static const Grid<8> grid(grids::iq2_xxs, of_iq2());
+    static const Grid<8> grid(grids::iq2_xxs, of_iq2);
     const Out out(to, block, of_one_and_two_bits);
     for (size_t part = 0; part < 8; ++part) {
         const uint8_t *entries = block + 2 + part * 8;
         const auto rest = at<uint32_t>(entries, 4);
         for (size_t half = 0; half < 2; ++half) out.scale(part * 2 + half, 2 * (rest >> 28U) + 1);
-        for (size_t i = 0; i < 4; ++i) out.put(part * 32 + i * 8, grid[entries[i]], all_signs(rest >> i * 7 & 127U));
+        for (size_t i = 0; i < 4; ++i)
+            out.put(part * 4 + i, grid[entries[i]] | as_signs(all_signs(rest >> i * 7 & 127U)));
     }
 }
 
 // f16 factor; entries of 9 bits with 7 signs; scales.
 void iq2_xs(const uint8_t *block, std::byte *to) {
-    static const Grid<8> grid(grids::iq2_xs, of_iq2());
+    static const Grid<8> grid(grids::iq2_xs, of_iq2);
     const Out out(to, block, of_one_and_two_bits);
     for (size_t part = 0; part < 16; ++part) {
         out.scale(part, odd(block + 66, part));
         for (size_t i = part * 2; i < part * 2 + 2; ++i) {
             const auto code = at<uint16_t>(block, 2 + i * 2);
-            out.put(i * 8, grid[code & 511U], all_signs(code >> 9U));
+            out.put(i, grid[code & 511U] | as_signs(all_signs(code >> 9U)));
         }
     }
 }
 
 // f16 factor; the lower 8 bits of entries; signs; the upper two bits of entries; scales.
 void iq2_s(const uint8_t *block, std::byte *to) {
-    static const Grid<8> grid(grids::iq2_s, of_iq2());
+    static const Grid<8> grid(grids::iq2_s, of_iq2);
     const Out out(to, block, of_one_and_two_bits);
     for (size_t part = 0; part < 16; ++part) {
         out.scale(part, odd(block + 74, part));
         for (size_t i = part * 2; i < part * 2 + 2; ++i)
-            out.put(i * 8, grid[block[2 + i] | (block[66 + i / 4] >> i % 4 * 2 & 3U) << 8U], block[34 + i]);
+            out.put(i, grid[block[2 + i] | (block[66 + i / 4] >> i % 4 * 2 & 3U) << 8U] | as_signs(block[34 + i]));
     }
 }
 
 // f16 factor; entries of 8 bits; for 32 values 7 signs of each eight and 4 bits of the scale.
 void iq3_xxs(const uint8_t *block, std::byte *to) {
-    static const Grid<4> grid(grids::iq3_xxs, {8, 24, 40, 56, 72, 88, 104, 124});
+    static const Grid<4> grid(grids::iq3_xxs, of_iq3);
     const Out out(to, block, of_iq3_xxs);
     for (size_t part = 0; part < 8; ++part) {
         const auto rest = at<uint32_t>(block, 66 + part * 4);
         for (size_t half = 0; half < 2; ++half) out.scale(part * 2 + half, 2 * (rest >> 28U) + 1);
-        for (size_t i = 0; i < 8; ++i)
-            out.put(part * 32 + i * 4, grid[block[2 + part * 8 + i]], all_signs(rest >> i / 2 * 7 & 127U) >> i % 2 * 4);
+        for (size_t i = 0; i < 4; ++i) {
+            const uint8_t *two = block + 2 + part * 8 + i * 2;
+            out.put(part * 4 + i, grid[two[0]] | grid[two[1]] << 16U | as_signs(all_signs(rest >> i * 7 & 127U)));
+        }
     }
 }
 
 // f16 factor; the lower 8 bits of entries; their ninth bits; signs; scales.
 void iq3_s(const uint8_t *block, std::byte *to) {
-    static const Grid<4> grid(grids::iq3_s, {8, 24, 40, 56, 72, 88, 104, 120});
+    static const Grid<4> grid(grids::iq3_s, of_iq3);
     const Out out(to, block, of_iq3_s);
     for (size_t part = 0; part < 16; ++part) out.scale(part, odd(block + 106, part / 2));
-    for (size_t i = 0; i < 64; ++i)
-        out.put(i * 4, grid[block[2 + i] | (block[66 + i / 8] >> i % 8 & 1U) << 8U],
-                uint32_t{block[74 + i / 2]} >> i % 2 * 4);
+    const auto entry = [&](size_t i) { return grid[block[2 + i] | (block[66 + i / 8] >> i % 8 & 1U) << 8U]; };
+    for (size_t i = 0; i < 32; ++i) out.put(i, entry(2 * i) | entry(2 * i + 1) << 16U | as_signs(block[74 + i]));
 }
 
-// Eight numbers -1, 0 or 1, to all of which an eighth is added, or from all of which it is taken.
-void put_eighths(const Out &out, size_t first, const std::array<int8_t, 8> &entry, bool less) {
-    for (size_t i = 0; i < entry.size(); ++i) out.number(first + i, entry.at(i) * 8 + (less ? -1 : 1));
-}
-const Grid<8> &of_iq1() {
-    static const Grid<8> grid(grids::iq1, {-1, 0, 1, 0});
-    return grid;
+// Eight numbers -1, 0 or 1, to all of which an eighth is added, or from all of which it is taken: eight times that.
+const Grid<8> &of_iq1(bool less) {
+    static const Grid<8> taken(grids::iq1, {negative | 3, negative | 0, 1, 0}), // -9, -1, 7
+        added(grids::iq1, {negative | 1, 0, 3, 0});                             // -7, 1, 9
+    return less ? taken : added;
 }
 
 // f16 factor; the lower 8 bits of entries; for 32 values the upper three bits of four entries, three bits of the scale,
@@ -165,8 +176,7 @@ void iq1_s(const uint8_t *block, std::byte *to) {
         const auto rest = at<uint16_t>(block, 34 + part * 2);
         for (size_t half = 0; half < 2; ++half) out.scale(part * 2 + half, 2U * (rest >> 12U & 7U) + 1);
         for (size_t i = 0; i < 4; ++i)
-            put_eighths(out, part * 32 + i * 8, of_iq1()[block[2 + part * 4 + i] | (rest >> i * 3 & 7U) << 8U],
-                        (rest & 0x8000U) != 0);
+            out.put(part * 4 + i, of_iq1((rest & 0x8000U) != 0)[block[2 + part * 4 + i] | (rest >> i * 3 & 7U) << 8U]);
     }
 }
 
@@ -187,7 +197,7 @@ void iq1_m(const uint8_t *block, std::byte *to) {
         out.scale(part, 2U * (words.at(part / 4) >> part % 4 * 3 & 7U) + 1);
         for (size_t i = part * 2; i < part * 2 + 2; ++i) {
             const uint32_t rest = block[32 + i / 2] >> i % 2 * 4;
-            put_eighths(out, i * 8, of_iq1()[block[i] | (rest & 7U) << 8U], (rest & 8U) != 0);
+            out.put(i, of_iq1((rest & 8U) != 0)[block[i] | (rest & 7U) << 8U]);
         }
     }
 }
