@@ -107,7 +107,7 @@ Command add_convert(const Arguments &lamina, const GlobalOptions &global) {
         "ERROR is the root mean square of a weight's changes, relative to that of its values; WORST is the largest "
         "change of one value, relative to the same. Vectors keep their dtype, and so does a matrix whose layer or "
         "row length does not allow the new one. If the row length is not a multiple of 256, q5_0, q5_1 and q8_0 "
-        "replace q4_k, q5_k and q6_k, and iq4_nl replaces q2_k, q3_k and iq4_xs.\n"
+        "replace q4_k, q5_k and q6_k, and iq4_nl replaces q2_k, q3_k, iq4_xs and i4_k.\n"
         "Examples: lamina convert SmolLM2-135M.gguf smollm2\n"
         "          lamina convert all-MiniLM-L6-v2 minilm --weights q8_0");
     auto command = std::make_shared<ConvertCommand>();

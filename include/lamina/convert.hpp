@@ -18,7 +18,7 @@ namespace lamina {
 struct ConvertOptions {
     // The dtype of matrices whose layers accept it; none: all keep their own. If rows are not a multiple of 256 values,
     // a format with blocks of 32 replaces that with blocks of 256: q5_0 replaces q4_k, q5_1 q5_k, q8_0 q6_k and i8_k,
-    // and iq4_nl those of fewer bits.
+    // and iq4_nl i4_k and those of fewer bits.
     std::optional<DType> weights = {};
     std::vector<Adapter> adapters = {};                         // merged into the weights
     std::filesystem::path mmproj = {};                          // as in LoadOptions

@@ -75,28 +75,25 @@ class Chunk {
           value_(tokens.value + first * tokens.stride), y_(tokens.y + first * tokens.y_stride), stride_(tokens.stride),
           y_stride_(tokens.y_stride), rows_(tokens.state_dim) {
         const float *const moved = tokens.moved + first;
-        std::array<float, chunk> faded; // the logarithm of all fades up to a token
-        float sum = 0;
-        for (size_t t = 0; t < chunk; ++t) {
-            sum += moved[t];
-            faded[t] = -tokens.rate * sum;
+        // Sums of what moves the state from one token to another. A difference of two sums from the first token on
+        // would have lost what is small beside a token that moves it a lot.
+        std::array<std::array<float, chunk>, chunk> between; // [s][t]: after the token s, up to the token t
+        float all = 0;
+        for (size_t s = 0; s < chunk; ++s) {
+            left_[s] = -tokens.rate * (all += moved[s]);
+            float sum = 0;
+            for (size_t t = 0; t < chunk; ++t) between[s][t] = -tokens.rate * (t > s ? sum += moved[t] : 0);
+            taken_[s] = between[s].back();
+            exponentials(between[s].data());
         }
-        lost_ = std::expm1(faded.back());
-        for (size_t t = 0; t < chunk; ++t) {
-            left_[t] = faded[t];
-            taken_[t] = faded.back() - faded[t];
-        }
+        lost_ = std::expm1(left_.back());
         exponentials(left_.data());
         exponentials(taken_.data());
         for (size_t t = 0; t < chunk; ++t) taken_[t] *= moved[t];
         for (int64_t t = 0; t < chunk; t += 4)
             for (int64_t s = 0; s < t + 4; s += 2) find_products(t, s);
         for (size_t t = 0; t < chunk; ++t) {
-            std::array<float, chunk> fade;
-            for (size_t s = 0; s < chunk; ++s) fade[s] = s < t ? faded[t] - faded[s] : 0;
-            exponentials(fade.data());
-            for (size_t s = 0; s <= t; ++s) own_[t][s] *= fade[s] * moved[s];
-            std::fill(own_[t].begin() + static_cast<std::ptrdiff_t>(t) + 1, own_[t].end(), 0.0F);
+            for (size_t s = 0; s <= t; ++s) own_[t][s] *= between[s][t] * moved[s];
             own_[t][t] += tokens.skip;
         }
     }
@@ -111,8 +108,13 @@ class Chunk {
             for (int64_t i = 0; i < rows_; ++i) add_row(sums, query_ + t * stride_ + i, stride_, state + i * row);
             for (int64_t k = 0; k < 4; ++k)
                 for (Floats &sum : sums[k]) sum = hn::Mul(sum, set(left_[static_cast<size_t>(t + k)]));
-            for (int64_t s = 0; s < t + 4; ++s)
+            for (int64_t s = 0; s < t; ++s)
                 add_row(sums, own_[static_cast<size_t>(t)].data() + s, chunk, value + s * stride_);
+            for (int64_t k = 0; k < 4; ++k) // nothing of later tokens, whose values may be infinite
+                for (int64_t s = t; s <= t + k; ++s)
+                    for (int64_t v = 0; v < Vectors; ++v)
+                        sums[k][v] = hn::MulAdd(set(own_[static_cast<size_t>(t + k)][static_cast<size_t>(s)]),
+                                                hn::LoadU(floats, value + s * stride_ + v * lanes), sums[k][v]);
             for (int64_t k = 0; k < 4; ++k)
                 for (int64_t v = 0; v < Vectors; ++v)
                     hn::StoreU(sums[k][v], floats, y_ + (t + k) * y_stride_ + column + v * lanes);

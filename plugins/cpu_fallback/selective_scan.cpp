@@ -56,18 +56,20 @@ void Scan::columns(int64_t b, int64_t h, int64_t first, const float *lost, const
     const int64_t width = std::min(scan_columns, value_dim - first), gate = (b * heads + h) * steps;
     const int64_t keys = groups * state_dim, group = h / (heads / groups) * state_dim;
     const float *const row = x.f32().data() + b * steps * x.cols(), *const of_keys = row + heads * value_dim + group;
-    const ScanTokens tokens{.value = row + h * value_dim + first,
-                            .key = of_keys,
-                            .query = of_keys + keys,
-                            .lost = lost + gate,
-                            .moved = moved + gate,
-                            .y = y.f32().data() + b * steps * y.cols() + h * value_dim + first,
-                            .skip = skip ? skip.f32()[static_cast<size_t>(h)] : 0,
-                            .rate = rates == 1 ? std::exp(log_rate[static_cast<size_t>(h)]) : 0,
-                            .stride = x.cols(),
-                            .y_stride = y.cols(),
-                            .count = lengths ? lengths.i32()[static_cast<size_t>(b)] : steps,
-                            .state_dim = state_dim};
+    const ScanTokens tokens{
+        .value = row + h * value_dim + first,
+        .key = of_keys,
+        .query = of_keys + keys,
+        .lost = lost + gate,
+        .moved = moved + gate,
+        .y = y.f32().data() + b * steps * y.cols() + h * value_dim + first,
+        .skip = skip ? skip.f32()[static_cast<size_t>(h)] : 0,
+        .rate =
+            rates == 1 ? std::min(std::exp(log_rate[static_cast<size_t>(h)]), std::numeric_limits<float>::max()) : 0,
+        .stride = x.cols(),
+        .y_stride = y.cols(),
+        .count = lengths ? lengths.i32()[static_cast<size_t>(b)] : steps,
+        .state_dim = state_dim};
     for (int64_t t = tokens.count; t < steps; ++t) std::fill_n(tokens.y + t * y.cols(), width, 0.0F);
     const Matrix own(state ? 0 : state_dim, scan_columns); // where nobody keeps a state
     std::ranges::fill(own.all(), 0.0F);

@@ -122,6 +122,8 @@ struct GatedDeltaRule {
         "B=2 T=3 heads=4 key_heads=2 key_dim=128 E=9 +position +memory position=one",
         "B=1 T=19 heads=2 key_dim=16 E=16 fading=large writing=large",
         "B=1 T=300 heads=1 key_dim=8 E=8 x=offset",
+        "B=2 T=70 heads=8 key_dim=16 E=8 fading=overflow",
+        "B=1 T=18 heads=2 key_dim=16 E=16 eps=0 +position +memory",
     };
 
     static void check(const Call &call) {
@@ -166,7 +168,7 @@ struct GatedDeltaRule {
             tiled{4, heads.tiled};
         if (plan.variant == 1) {
             const Chunks chunks(y.dim(1), heads.key_dim, Chunks::corrects);
-            const lamina_ref found = plan.scratch(chunks.bytes(batch * heads.count));
+            const lamina_ref found = plan.scratch(chunks.bytes(call, batch * heads.count));
             plan.dispatch(lamina_kernels::gated_delta_rule_chunk, plan.spread(batch * heads.count * chunks.count),
                           {plan.in("x"), plan.in("fading"), plan.in("writing"), plan.in("lengths"),
                            plan.weight("log_rate"), plan.weight("offset"), found},

@@ -86,6 +86,7 @@ struct SelectiveScan {
         "B=2 T=3 heads=4 state_dim=128 E=9 +position +state position=one",
         "B=1 T=19 heads=2 state_dim=16 E=16 min_step=0.5 max_step=0.75 step=large",
         "B=1 T=300 heads=1 state_dim=8 E=8 x=offset +skip",
+        "B=2 T=70 heads=8 state_dim=16 E=8 step=overflow",
         "B=2 T=9 heads=37 state_dim=16 E=1 rates=16 +skip",
         "B=3 T=1 heads=48 groups=2 state_dim=16 E=1 rates=16 +position +state +skip",
         "B=2 T=6 heads=6 groups=2 state_dim=20 E=5 rates=20 +position +state +lengths weights=f16",
@@ -143,7 +144,7 @@ struct SelectiveScan {
         if (plan.variant == 1) {
             if (call.integer("rates") != 1) throw Unsupported("each row of a state fades at a rate of its own");
             const Chunks chunks(y.dim(1), heads.state_dim, Chunks::adds);
-            const lamina_ref found = plan.scratch(chunks.bytes(batch * heads.count));
+            const lamina_ref found = plan.scratch(chunks.bytes(call, batch * heads.count));
             plan.dispatch(lamina_kernels::selective_scan_chunk, plan.spread(batch * heads.count * chunks.count),
                           {plan.in("x"), plan.in("step"), plan.in("lengths"), plan.weight("log_rate"),
                            plan.weight("offset"), plan.weight("skip"), found},

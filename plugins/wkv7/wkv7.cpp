@@ -186,7 +186,7 @@ struct Wkv7 {
         const Groups tiles = plan.spread(batch * heads * ceil_div(value_dim, columns));
         if (plan.variant == 1) {
             const Chunks chunks(y.dim(1), key_dim, Chunks::adds | Chunks::corrects);
-            const lamina_ref found = plan.scratch(chunks.bytes(batch * heads));
+            const lamina_ref found = plan.scratch(chunks.bytes(call, batch * heads));
             plan.dispatch(lamina_kernels::wkv7_chunk, plan.spread(batch * heads * chunks.count),
                           {plan.in("query"), plan.in("fading"), plan.in("key"), plan.in("rate"), plan.in("lengths"),
                            plan.weight("old_key"), plan.weight("key_rate"), found},

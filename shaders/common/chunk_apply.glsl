@@ -53,11 +53,12 @@ void main() {
                 if (CHUNK_CORRECTS == 1u) u += recall[k] * row;
             }
         }
-        for (uint s = 0u; s < CHUNK / 4u; ++s) {
+        for (uint s = 0u; s <= lane / 4u; ++s) {
             const uint at = chunk + lane * (CHUNK / 4u) + s;
             const vec4 own = chunks[at + CHUNK_OWN / 4u];
             const vec4 blend = CHUNK_CORRECTS == 1u ? chunks[at + CHUNK_MIX / 4u] : vec4(0.0);
             [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+                if (s * 4u + k > lane) continue; // 0 times what may be infinite
                 const vec4 row = values_tile[(s * 4u + k) * 4u + quad];
                 y += own[k] * row;
                 if (CHUNK_CORRECTS == 1u) u += blend[k] * row;

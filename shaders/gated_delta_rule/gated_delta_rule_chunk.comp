@@ -8,8 +8,8 @@
 //
 // x (sequences, steps, queries | keys | values); fading, writing (sequences, steps, heads); lengths (sequences); chunks
 // (sequences, heads, chunks, ...).
-// Dispatch: one workgroup per chunk and head, which have at most 128 channels of keys. Tokens that do not count have keys
-// and queries of 0.
+// Dispatch: one workgroup per chunk and head; keys have at most 128 channels. Tokens that do not count have keys and
+// queries of 0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -41,11 +41,19 @@ layout(constant_id = 4) const bool TILED = false;
 #define CHUNK_CORRECTS 1u
 #include "common/chunk.glsl"
 
-shared float losses[CHUNK];                // the logarithms of fades
-shared float faded[CHUNK], shares[CHUNK];  // the logarithm of all fades up to a token; how much is written
+shared float losses[CHUNK], shares[CHUNK]; // the logarithms of fades; how much is written
+shared float before[CHUNK], after[CHUNK];  // all fades up to a token, and all that follow it
 shared float of_query[CHUNK], of_key[CHUNK]; // what brings them to their length
 shared vec4 staged[2u * CHUNK * 8u];       // 32 channels of keys, then of queries
 shared float by_key[CHUNK * CHUNK], by_query[CHUNK * CHUNK], mixed[CHUNK * CHUNK];
+
+// Of the tokens from `begin` to before `end`. A difference of two sums from the first token on would have lost what is
+// small beside a token that fades a lot.
+float sum_of_losses(uint begin, uint end) {
+    float sum = 0.0;
+    for (uint s = begin; s < end; ++s) sum += losses[s];
+    return sum;
+}
 
 void main() {
     const uint per_head = (steps + CHUNK - 1u) / CHUNK, number = workgroup_number();
@@ -87,18 +95,17 @@ void main() {
         }
     }
     if (other == t % 8u) {
-        of_query[t] = inversesqrt(qq + eps) * inversesqrt(float(key_dim));
-        of_key[t] = inversesqrt(kk[t / 8u] + eps);
+        of_query[t] = t < count ? inversesqrt(qq + eps) * inversesqrt(float(key_dim)) : 0.0;
+        of_key[t] = t < count ? inversesqrt(kk[t / 8u] + eps) : 0.0;
     }
     if (id < CHUNK) {
-        float sum = 0.0;
-        for (uint s = 0u; s <= id; ++s) sum += losses[s];
-        faded[id] = sum;
+        before[id] = exp(sum_of_losses(0u, id + 1u));
+        after[id] = exp(sum_of_losses(id + 1u, CHUNK));
     }
     barrier();
     [[unroll]] for (uint o = 0u; o < 2u; ++o) {
         const uint s = other + o * 8u, at = t * CHUNK + s;
-        const float fade = s <= t ? exp(faded[t] - faded[s]) * of_key[s] : 0.0;
+        const float fade = s <= t ? exp(sum_of_losses(s + 1u, t + 1u)) * of_key[s] : 0.0;
         by_key[at] = s < t ? shares[t] * fade * of_key[t] * kk[o] : 0.0;
         by_query[at] = fade * of_query[t] * qk[o];
     }
@@ -127,13 +134,13 @@ void main() {
         const bool there = id < key_dim && r < count;
         const float key = there ? of_key[r] * x[keys + r * width + id] : 0.0;
         const float query = there ? of_query[r] * x[queries + r * width + id] : 0.0;
-        float recall = -shares[r] * exp(faded[r]) * key, read = exp(faded[r]) * query;
+        float recall = -shares[r] * before[r] * key, read = before[r] * query;
         [[unroll]] for (uint s = 0u; s < r; ++s) recall -= by_key[r * CHUNK + s] * recalls[s];
         recalls[r] = recall;
         [[unroll]] for (uint s = 0u; s <= r; ++s) read += by_query[r * CHUNK + s] * recalls[s];
         chunks[chunk + CHUNK_RECALL + r * CHUNK_DIM + id] = recall;
         chunks[chunk + CHUNK_READ + r * CHUNK_DIM + id] = read;
-        chunks[chunk + CHUNK_CORRECT + id * CHUNK + r] = exp(faded[CHUNK - 1u] - faded[r]) * key;
+        chunks[chunk + CHUNK_CORRECT + id * CHUNK + r] = after[r] * key;
     }
-    chunks[chunk + CHUNK_FADE + id] = exp(faded[CHUNK - 1u]);
+    chunks[chunk + CHUNK_FADE + id] = before[CHUNK - 1u];
 }

@@ -5,8 +5,8 @@
 //
 // x (sequences, steps, values | keys | queries); step (sequences, steps, heads); lengths (sequences); chunks (sequences,
 // heads, chunks, ...).
-// Dispatch: one workgroup per chunk and head, which has at most 128 channels of keys. Tokens that do not count have keys
-// and queries of 0.
+// Dispatch: one workgroup per chunk and head; keys have at most 128 channels. Tokens that do not count have keys and
+// queries of 0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -38,8 +38,16 @@ layout(constant_id = 4) const bool HAS_LENGTHS = false;
 #define CHUNK_CORRECTS 0u
 #include "common/chunk.glsl"
 
-shared float moves[CHUNK], faded[CHUNK]; // of a token; the logarithm of all fades up to it
-shared vec4 staged[2u * CHUNK * 8u];     // 32 channels of keys, then of queries
+shared float moves[CHUNK];           // of a token
+shared vec4 staged[2u * CHUNK * 8u]; // 32 channels of keys, then of queries
+
+// Of the tokens from `begin` to before `end`. A difference of two sums from the first token on would have lost what is
+// small beside a token that moves a state a lot.
+float sum_of_moves(uint begin, uint end) {
+    float sum = 0.0;
+    for (uint s = begin; s < end; ++s) sum += moves[s];
+    return sum;
+}
 
 void main() {
     const uint per_head = (steps + CHUNK - 1u) / CHUNK, number = workgroup_number();
@@ -72,25 +80,23 @@ void main() {
             [[unroll]] for (uint o = 0u; o < 2u; ++o)
                 qk[o] += dot(staged[(CHUNK + t) * 8u + i], staged[(other + o * 8u) * 8u + i]);
     }
-    if (id < CHUNK) {
-        float sum = 0.0;
-        for (uint s = 0u; s <= id; ++s) sum += moves[s];
-        faded[id] = -exp(log_rate(head)) * sum;
-    }
-    barrier();
+    const float rate = min(exp(log_rate(head)), 3.4e38); // infinite, it would make 0 times itself no number
     [[unroll]] for (uint o = 0u; o < 2u; ++o) {
         const uint s = other + o * 8u;
-        float own = s <= t ? exp(faded[t] - faded[s]) * moves[s] * qk[o] : 0.0;
+        float own = s <= t ? exp(-rate * sum_of_moves(s + 1u, t + 1u)) * moves[s] * qk[o] : 0.0;
         if (s == t && skip_dtype != 0u) own += skip(head);
         chunks[chunk + CHUNK_OWN + t * CHUNK + s] = own;
     }
     if (id >= CHUNK_DIM) return;
+    float sum = 0.0;
     for (uint r = 0u; r < CHUNK; ++r) {
+        sum += moves[r];
         const bool there = id < key_dim && r < count;
         const float key = there ? x[keys + r * width + id] : 0.0, query = there ? x[queries + r * width + id] : 0.0;
-        chunks[chunk + CHUNK_READ + r * CHUNK_DIM + id] = exp(faded[r]) * query;
-        chunks[chunk + CHUNK_ADD + id * CHUNK + r] = exp(faded[CHUNK - 1u] - faded[r]) * moves[r] * key;
+        chunks[chunk + CHUNK_READ + r * CHUNK_DIM + id] = exp(-rate * sum) * query;
+        chunks[chunk + CHUNK_ADD + id * CHUNK + r] =
+            exp(-rate * sum_of_moves(r + 1u, CHUNK)) * moves[r] * key;
     }
     // Not exp(): a state that hardly fades is multiplied many times.
-    chunks[chunk + CHUNK_FADE + id] = expm1(faded[CHUNK - 1u]);
+    chunks[chunk + CHUNK_FADE + id] = expm1(-rate * sum);
 }

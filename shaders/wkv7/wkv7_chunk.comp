@@ -10,8 +10,8 @@
 //
 // query, fading, key, rate (sequences, steps, heads, key_dim); lengths (sequences); old_key, key_rate (heads, key_dim);
 // chunks (sequences, heads, chunks, ...).
-// Dispatch: one workgroup per chunk and head, which have at most 128 channels of keys, one for each invocation. Tokens
-// that do not count change nothing.
+// Dispatch: one workgroup per chunk and head; keys have at most 128 channels, one for each invocation. Tokens that do
+// not count change nothing.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

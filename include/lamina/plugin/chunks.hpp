@@ -5,8 +5,8 @@
 
 namespace lamina::plugin {
 
-// Of the layers whose memories have key_dim rows. Throws Unsupported if there is no whole chunk of `steps` tokens, or a
-// memory has more rows than the kernels take.
+// For a layer whose memories have key_dim rows. Throws Unsupported if `steps` is less than a chunk, or if a memory has
+// more rows than the kernels take.
 struct Chunks {
     enum Products : uint8_t { adds = 1, corrects = 2 }; // what changes a memory: values, corrections
 
@@ -25,10 +25,14 @@ struct Chunks {
         if ((products & corrects) != 0) floats_ += 2 * matrix + own;
     }
 
-    // Of all chunks of so many memories.
-    [[nodiscard]] int64_t bytes(int64_t memories) const {
+    // Of all chunks of so many memories. Throws Unsupported if the device has no binding of this size.
+    [[nodiscard]] int64_t bytes(const Call &call, int64_t memories) const {
         (void)u32(memories * count * floats_); // kernels count in 32 bits
-        return memories * count * floats_ * static_cast<int64_t>(sizeof(float));
+        const int64_t bytes = memories * count * floats_ * static_cast<int64_t>(sizeof(float));
+        if (const uint64_t most = call.device().max_binding_bytes; static_cast<uint64_t>(bytes) > most)
+            throw Unsupported("what chunks do takes " + std::to_string(bytes) +
+                              " bytes, above the device's binding limit of " + std::to_string(most));
+        return bytes;
     }
 
     static constexpr int64_t tokens = 16;

@@ -116,10 +116,11 @@ struct I8_K {
     }
 };
 
-// 256 values in parts of 16: a factor in F16, eight times that of the values; the number of a codebook in 16 bits; four
-// bits s for each part, whose scale is 2 s + 1; four bits a value, in order as in IQ4_XS: the upper one is the sign,
-// the others say which number of the codebook. No file has it. GGML's IQ1, IQ2 and IQ3 have codebooks of up to 2,048
-// entries of four or eight values, but the values are 3 to 8 numbers and their negatives: in this format without loss.
+// 256 values in parts of 16: a factor in F16; the number of a codebook in 16 bits; four bits s for each part, whose
+// scale is 2 s + 1; four bits a value, in order as in IQ4_XS, of which the upper one is the sign and the others say
+// which number of the codebook. A value is factor / 8 * scale * number. No file has it. GGML's IQ1, IQ2 and IQ3 have
+// codebooks of up to 2,048 entries of four or eight values, but the values are 3 to 8 numbers and their negatives: in
+// this format without loss.
 struct I4_K {
     static constexpr int64_t values = 256, part = 16, book_at = 2, scales_at = 4, low_at = 12, bytes = 140;
     using Book = std::array<uint8_t, 8>;
@@ -162,7 +163,7 @@ struct I4_K {
                 const float change = in[i] - changed[static_cast<size_t>(i)];
                 squares += change * change;
             }
-            if (book != 0 && !(squares < least)) continue;
+            if (book != 0 && !(squares < least) && !std::isnan(least)) continue;
             least = squares;
             std::memcpy(block, tried.data(), bytes);
         }
