@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 namespace lamina::cli {
@@ -48,6 +49,15 @@ std::string line_of(const Transcript::Segment &segment) {
     std::ostringstream out;
     out << std::fixed << std::setprecision(2) << segment.begin << '\t' << segment.end << '\t';
     return out.str() + segment.text.substr(std::min(segment.text.find_first_not_of(' '), segment.text.size())) + "\n";
+}
+
+// What a file begins with would pass for samples.
+void expect_samples(std::string_view begin) {
+    for (const std::string_view file : {"RIFF", "fLaC", "OggS"})
+        if (begin.starts_with(file))
+            throw Error(ErrorCode::input, "stdin: begins with '" + std::string(file) +
+                                              "', as a file does; expected samples of 16 bits alone: give the file's "
+                                              "name instead of --listen");
 }
 
 } // namespace
@@ -149,10 +159,11 @@ void AudioRun::listen() {
     const auto at_once = static_cast<size_t>(format_.rate / 10);
     std::vector<char> bytes(2 * at_once);
     std::vector<float> samples;
-    bool whole = true;
+    bool whole = true, begun = false;
     while (std::cin && interrupted() == 0) {
         std::cin.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
         const auto count = static_cast<size_t>(std::cin.gcount());
+        if (!std::exchange(begun, true)) expect_samples({bytes.data(), count});
         whole = count % 2 == 0;
         samples.clear();
         for (size_t i = 0; i + 1 < count; i += 2) {

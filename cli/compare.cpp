@@ -56,6 +56,7 @@ Json as_json(const Comparison &comparison) {
                           {"compared_rows", layer.compared_rows},
                           {"other_choices", layer.other_choices},
                           {"least_margin", layer.least_margin},
+                          {"not_numbers", layer.not_numbers},
                           {"own", as_json(layer.own)},
                           {"accumulated", as_json(layer.accumulated)}});
     return {{"device",
@@ -70,9 +71,9 @@ Json as_json(const Comparison &comparison) {
             {"layers", layers}};
 }
 
-// "agrees in 14 of 80 rows", "agrees; chose otherwise in 2 of 80 rows, up to 0.01 % worse", "WRONG"
+// "agrees in 14 of 80 rows", "agrees; chose otherwise in 2 of 80 rows, up to 0.01 % worse", "WRONG", "NaN"
 std::string verdict_of(const LayerComparison &layer) {
-    if (!layer.agrees()) return "WRONG";
+    if (!layer.agrees()) return layer.own.passed && layer.not_numbers ? "NaN" : "WRONG";
     std::string out = "agrees";
     if (layer.compared_rows != layer.rows)
         out += " in " + std::to_string(layer.compared_rows) + " of " + std::to_string(layer.rows) + " rows";

@@ -158,8 +158,10 @@ struct LayerComparison {
     size_t other_choices = 0;
     double least_margin = 0;
     std::string device{}; // the id of the one that runs it
-    // Whether `own` passed, all runs gave the same bits, and the running model has no NaN or infinity that the
-    // references do not have. Other accumulated errors are for the model's author to judge.
+    // The reference, too, gave NaN: a weight, or what the layer is given, is NaN, infinite or too large.
+    bool not_numbers = false;
+    // Whether `own` passed, all runs gave the same bits, the references gave no NaN, and the running model has no NaN
+    // or infinity that they do not have. Other accumulated errors are for the model's author to judge.
     [[nodiscard]] bool agrees() const;
 };
 

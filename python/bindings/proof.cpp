@@ -91,6 +91,7 @@ void add_compare(nb::module_ &m) {
         .def_ro("other_choices", &LayerComparison::other_choices,
                 "Rows for which the running model chose other indices than the reference would have.")
         .def_ro("least_margin", &LayerComparison::least_margin, "Of those choices: -0.01 is up to 1 % worse.")
+        .def_ro("not_numbers", &LayerComparison::not_numbers, "Whether the reference, too, gave NaN.")
         .def_prop_ro("agrees", &LayerComparison::agrees)
         .def("__repr__", [](const LayerComparison &l) {
             return "<lamina.LayerComparison " + l.layer + (l.agrees() ? ": agrees>" : ": wrong>");

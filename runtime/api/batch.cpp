@@ -58,7 +58,7 @@ struct BatchState {
     struct Text {
         Text(const model::Model &model, generation::Source s, std::shared_ptr<const GenerateOptions> o)
             : source(std::move(s)), options(std::move(o)),
-              answer(*model.generation, source, generation::stops_of(model, *options), !options->skip_special_tokens) {}
+              answer(model, source, generation::stops_of(model, *options), !options->skip_special_tokens) {}
         generation::Source source;
         std::shared_ptr<const GenerateOptions> options;
         generation::Answer answer;

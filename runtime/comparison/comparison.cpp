@@ -18,7 +18,9 @@
 
 namespace lamina {
 
-bool LayerComparison::agrees() const { return own.passed && changed_runs == 0 && std::isfinite(accumulated.error); }
+bool LayerComparison::agrees() const {
+    return own.passed && changed_runs == 0 && !not_numbers && std::isfinite(accumulated.error);
+}
 
 const LayerComparison *Comparison::first_wrong() const {
     const auto it = std::find_if(layers.begin(), layers.end(), [](const LayerComparison &l) { return !l.agrees(); });
@@ -48,7 +50,9 @@ std::string Comparison::summary() const {
            (wrong->step ? ", decoding token " + std::to_string(*wrong->step) : "") + ": " +
            (!wrong->own.passed         ? wrong->own.text()
             : wrong->changed_runs != 0 ? std::to_string(wrong->changed_runs) + " of its runs gave other bits"
-                                       : "right by itself, but in the running model " + wrong->accumulated.text());
+            : wrong->not_numbers ? "the reference gives NaN, too, so a weight of this layer, or what it is given, is "
+                                   "NaN, infinite or too large"
+                                 : "right by itself, but in the running model " + wrong->accumulated.text());
 }
 
 namespace comparison {

@@ -16,9 +16,14 @@ std::unique_ptr<model::TextStream> Answer::begin() const {
     return stream;
 }
 
+// A time that speech recognition writes is no part of the text, although its token is not special in files.
+std::string Answer::text_of(model::TextStream &stream, int32_t token) const {
+    return !special_ && times_ && token >= times_->none ? "" : stream.push(token);
+}
+
 std::string Answer::grow(std::span<const int32_t> tokens, bool last) {
     if (!stream_) stream_ = begin();
-    for (; taken_ < tokens.size(); ++taken_) held_ += stream_->push(tokens[taken_]);
+    for (; taken_ < tokens.size(); ++taken_) held_ += text_of(*stream_, tokens[taken_]);
     if (last) held_ += stream_->finish();
     const size_t safe = last ? first_stop(held_, stops_) : safe_length(held_, stops_);
     std::string piece = held_.substr(0, safe);
@@ -29,7 +34,7 @@ std::string Answer::grow(std::span<const int32_t> tokens, bool last) {
 Hypothesis Answer::hypothesis(const Candidate &c, size_t reused) const {
     const auto stream = begin();
     std::string text;
-    for (const int32_t token : c.tokens) text += stream->push(token);
+    for (const int32_t token : c.tokens) text += text_of(*stream, token);
     text += stream->finish();
     text.resize(first_stop(text, stops_));
     return {text,      c.tokens,   c.log_probability,           c.score,  c.finish, reused, with_texts(c.scores),

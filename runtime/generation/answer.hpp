@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,9 +16,10 @@ namespace lamina::generation {
 
 class Answer {
   public:
-    // Both must outlive this.
-    Answer(const model::Generation &model, const Source &source, const std::vector<std::string> &stops, bool special)
-        : model_(model), source_(source), stops_(stops), special_(special) {}
+    // All three must outlive this. The model generates.
+    Answer(const model::Model &model, const Source &source, const std::vector<std::string> &stops, bool special)
+        : model_(*model.generation), times_(model.tokens.timestamps), source_(source), stops_(stops),
+          special_(special) {}
 
     // What these tokens add to the text that was returned before: whole characters, and nothing that a stop text may
     // begin with. `last`: nothing follows.
@@ -38,8 +40,10 @@ class Answer {
 
   private:
     [[nodiscard]] std::unique_ptr<model::TextStream> begin() const;
+    [[nodiscard]] std::string text_of(model::TextStream &stream, int32_t token) const;
 
     const model::Generation &model_;
+    const std::optional<model::TimestampTokens> &times_;
     const Source &source_;
     const std::vector<std::string> &stops_;
     bool special_; // with special tokens

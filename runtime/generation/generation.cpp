@@ -153,7 +153,7 @@ class Texts {
         const model::Generation &g = *model.generation;
         for (size_t i = 0; i < sources.size(); ++i) { // a prompt may be empty, a source not
             if (length_of(sources[i]) != 0 || g.encode.empty()) order_.push_back(i);
-            answers_.emplace_back(g, sources[i], stops_of(model, options), !options.skip_special_tokens);
+            answers_.emplace_back(model, sources[i], stops_of(model, options), !options.skip_special_tokens);
         }
         // Texts of similar length together, because those that begin together take as long as the longest. What is
         // shown as it comes stays in order: windows of audio follow each other.

@@ -48,6 +48,17 @@ std::vector<float> sample_audio(const model::AudioInput &audio) {
     return out;
 }
 
+// None where scores are no numbers: whoever runs the model on prompts alone then finds out why.
+std::vector<std::vector<Hypothesis>> answers_to(detail::SessionState &session, const std::vector<Source> &sources,
+                                                const GenerateOptions &options) {
+    try {
+        return generate_from(session, sources, options);
+    } catch (const Error &e) {
+        if (e.code() != ErrorCode::failure) throw;
+        return {sources.size(), {Hypothesis()}};
+    }
+}
+
 } // namespace
 
 TextInputs inputs_of_sources(detail::SessionState &session, const std::vector<Source> &sources, Rows rows) {
@@ -60,7 +71,7 @@ TextInputs inputs_of_sources(detail::SessionState &session, const std::vector<So
     GenerateOptions options;
     options.beams = 1;
     options.max_length = std::min(g.max_length, longest_answer);
-    for (const auto &found : generate_from(session, sources, options)) {
+    for (const auto &found : answers_to(session, sources, options)) {
         Ids &ids = targets.emplace_back();
         for (const Ids &choice : model.tokens.start) ids.push_back(choice.front());
         if (g.encode.empty()) { // the prompt comes first

@@ -39,6 +39,16 @@ std::string why_no_source(const model::Model &model, const abi::Registry &plugin
 }
 
 // The first text that is too long. What a graph takes of a length it takes of shorter ones, too.
+// The longest source below this length, which the model does not take; 0: it takes none.
+size_t longest_source(const model::Model &model, const abi::Registry &plugins, size_t refused) {
+    size_t taken = 0;
+    while (refused - taken > 1) {
+        const size_t middle = taken + (refused - taken) / 2;
+        (takes_sources(model, plugins, middle) ? taken : refused) = middle;
+    }
+    return taken;
+}
+
 std::optional<RefusedText> too_long(const model::Model &model, const abi::Registry &plugins,
                                     const std::vector<Ids> &ids) {
     const bool prompts = model.generation->encode.empty();
@@ -56,7 +66,11 @@ std::optional<RefusedText> too_long(const model::Model &model, const abi::Regist
     for (size_t i = 0; i < ids.size(); ++i) {
         if (ids[i].empty()) continue;
         const std::string why = why_no_source(model, plugins, ids[i].size());
-        if (!why.empty()) return RefusedText{i, std::to_string(ids[i].size()) + " tokens: " + why};
+        if (why.empty()) continue;
+        const size_t most = longest_source(model, plugins, ids[i].size());
+        return RefusedText{
+            i, std::to_string(ids[i].size()) + " tokens" +
+                   (most == 0 ? ": " + why : "; expected at most " + std::to_string(most) + ": shorten the text")};
     }
     return std::nullopt;
 }

@@ -74,6 +74,22 @@ TEST_CASE("timestamps: segments of recordings of any length are those of transfo
     }
 }
 
+TEST_CASE("timestamps: those that a model writes although nobody asked are no part of the text") {
+    const json cases = timed_cases();
+    size_t written = 0;
+    for (const json &wanted : cases) {
+        Session session = ModelOf(wanted).session();
+        GenerateOptions options = with_segments();
+        options.timestamps = Timestamps::none;
+        const Transcript found = transcribe(session, {recording_of(wanted)}, options).front();
+        for (const Transcript::Part &part : found.parts)
+            written += static_cast<size_t>(
+                std::ranges::count_if(part.hypothesis.tokens, [](int32_t t) { return t >= first_time; }));
+        CHECK(found.text.find("<|") == std::string::npos);
+    }
+    CHECK(written > 0);
+}
+
 TEST_CASE("timestamps: recordings are transcribed together as alone, and window by window as at once") {
     const json cases = timed_cases();
     const ModelOf model(cases[0]);

@@ -108,6 +108,9 @@ TEST_CASE("run --listen transcribes the samples on stdin, and --skip-silence lea
     const Finished odd = listen(bytes.substr(0, 4001));
     CHECK(odd.status == 3);
     CHECK_THAT(odd.err, matchers::contains("stdin: ends within a sample"));
+    const Finished riff = listen("RIFF" + bytes);
+    CHECK(riff.status == 3);
+    CHECK_THAT(riff.err, matchers::contains("stdin: begins with 'RIFF', as a file does"));
     CHECK(listen("").out.empty());
     const Finished both = run_lamina({"run", model, "a.wav", "--listen", "--device", "cpu"});
     CHECK(both.status == 2);

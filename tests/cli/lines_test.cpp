@@ -210,6 +210,15 @@ TEST_CASE("run: a text whose scores are no numbers has an error of its own, and 
     CHECK(all[2]["output"] == "HH EH1 L OW0");
 }
 
+TEST_CASE("compare names the first layer that gives NaN, although its reference does, too") {
+    const TemporaryFolder folder;
+    copy_with_nan(folder.path() / "model");
+    const Finished f = run_lamina({"compare", (folder.path() / "model").string(), "quick", "--device", "cpu"});
+    CHECK(f.status == 7);
+    CHECK_THAT(f.out, matchers::contains("layer 'encoder.embedding' of graph 'encode'") &&
+                          matchers::contains("the reference gives NaN, too") && matchers::contains(" NaN\n"));
+}
+
 TEST_CASE("run --on-error is refused where it would change nothing") {
     const Finished f = run_lamina({"run", g2p(), "a", "--device", "cpu", "--on-error", "skip"});
     CHECK(f.status == 2);
