@@ -47,12 +47,12 @@ shared float of_query[CHUNK], of_key[CHUNK]; // what brings them to their length
 shared vec4 staged[2u * CHUNK * 8u];       // 32 channels of keys, then of queries
 shared float by_key[CHUNK * CHUNK], by_query[CHUNK * CHUNK], mixed[CHUNK * CHUNK];
 
-// Of the tokens from `begin` to before `end`. A difference of two sums from the first token on would have lost what is
-// small beside a token that fades a lot.
-float sum_of_losses(uint begin, uint end) {
-    float sum = 0.0;
-    for (uint s = begin; s < end; ++s) sum += losses[s];
-    return sum;
+// What is left of tokens after those from each of `begin` to before `end`. A difference of two sums of losses from the
+// first token on would have lost what is small beside a token that fades a lot.
+vec2 fades(uvec2 begin, uint end) {
+    vec2 sums = vec2(0.0);
+    [[dont_unroll]] for (uint s = begin.x; s < end; ++s) sums += vec2(losses[s], s < begin.y ? 0.0 : losses[s]);
+    return exp(sums);
 }
 
 void main() {
@@ -99,13 +99,14 @@ void main() {
         of_key[t] = t < count ? inversesqrt(kk[t / 8u] + eps) : 0.0;
     }
     if (id < CHUNK) {
-        before[id] = exp(sum_of_losses(0u, id + 1u));
-        after[id] = exp(sum_of_losses(id + 1u, CHUNK));
+        before[id] = fades(uvec2(0u), id + 1u).x;
+        after[id] = fades(uvec2(id + 1u), CHUNK).x;
     }
     barrier();
+    const vec2 left = fades(uvec2(other + 1u, other + 9u), t + 1u); // of these two
     [[unroll]] for (uint o = 0u; o < 2u; ++o) {
         const uint s = other + o * 8u, at = t * CHUNK + s;
-        const float fade = s <= t ? exp(sum_of_losses(s + 1u, t + 1u)) * of_key[s] : 0.0;
+        const float fade = s <= t ? left[o] * of_key[s] : 0.0;
         by_key[at] = s < t ? shares[t] * fade * of_key[t] * kk[o] : 0.0;
         by_query[at] = fade * of_query[t] * qk[o];
     }

@@ -45,7 +45,7 @@ shared vec4 staged[2u * CHUNK * 8u]; // 32 channels of keys, then of queries
 // small beside a token that moves a state a lot.
 float sum_of_moves(uint begin, uint end) {
     float sum = 0.0;
-    for (uint s = begin; s < end; ++s) sum += moves[s];
+    [[dont_unroll]] for (uint s = begin; s < end; ++s) sum += moves[s];
     return sum;
 }
 
@@ -89,7 +89,7 @@ void main() {
     }
     if (id >= CHUNK_DIM) return;
     float sum = 0.0;
-    for (uint r = 0u; r < CHUNK; ++r) {
+    [[dont_unroll]] for (uint r = 0u; r < CHUNK; ++r) {
         sum += moves[r];
         const bool there = id < key_dim && r < count;
         const float key = there ? x[keys + r * width + id] : 0.0, query = there ? x[queries + r * width + id] : 0.0;
