@@ -203,6 +203,16 @@ std::string speech_as_text(const ModelContents &model, const Output &output) {
            "\n  gives scores of " + std::to_string(s.labels.size()) + " characters: " + s.output + "\n";
 }
 
+std::string pages_as_text(const ModelContents &model, const Output &output) {
+    if (!model.pages) return "";
+    const PageReading &p = *model.pages;
+    return "\n" + output.styled("pages", Style::bold) + "\n  reads " + p.tokenizer + ", at most " +
+           std::to_string(p.longest) + " tokens at a time\n" +
+           (p.sees ? "  sees  " + std::to_string(p.width) + " x " + std::to_string(p.height) + " pixels\n" : "") +
+           "  gives " + name_of(p.gives) + ": " + p.output +
+           (p.labels.empty() ? "" : " (" + visible(joined(p.labels)) + ")") + "\n";
+}
+
 std::string ignored_as_text(const ModelContents &model, const Output &output) {
     if (model.ignored_keys.empty()) return "";
     std::string keys;
@@ -284,6 +294,15 @@ Json speech_as_json(const ModelContents &model) {
     return {{"graph", s.graph}, {"output", s.output}, {"source", audio_as_json(s.audio)}, {"labels", s.labels}};
 }
 
+Json pages_as_json(const ModelContents &model) {
+    if (!model.pages) return nullptr;
+    const PageReading &p = *model.pages;
+    Json out{{"graph", p.graph},          {"output", p.output}, {"tokenizer", p.tokenizer},
+             {"gives", name_of(p.gives)}, {"labels", p.labels}, {"longest", p.longest}};
+    if (p.sees) out["height"] = p.height, out["width"] = p.width;
+    return out;
+}
+
 Json as_json(const ModelContents &model) {
     Json graphs = Json::array(), unused = Json::array(), vocabularies = Json::array(), generation = nullptr;
     for (const NamedGraph *graph : graphs_in_order(model)) graphs.push_back(graph_as_json(model, *graph));
@@ -322,6 +341,7 @@ Json as_json(const ModelContents &model) {
             {"reading", reading_as_json(model)},
             {"images", images_as_json(model)},
             {"speech", speech_as_json(model)},
+            {"pages", pages_as_json(model)},
             {"ignored_keys", model.ignored_keys},
             {"notes", model.notes}};
 }
@@ -333,7 +353,8 @@ std::string as_text(const ModelContents &model, bool with_weights, const Output 
     for (const NamedGraph *graph : graphs_in_order(model)) out += graph_as_text(model, *graph, output);
     if (with_weights || !all_used) out += weights_as_text(model, output);
     return out + generation_as_text(model, output) + reading_as_text(model, output) + images_as_text(model, output) +
-           speech_as_text(model, output) + ignored_as_text(model, output) + notes_as_text(model, output);
+           speech_as_text(model, output) + pages_as_text(model, output) + ignored_as_text(model, output) +
+           notes_as_text(model, output);
 }
 
 struct InspectOptions {

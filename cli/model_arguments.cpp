@@ -110,7 +110,7 @@ void add_split_options(const Arguments &app, SessionArguments &session) {
 }
 
 void refuse_cache(const Arguments &app, const ModelContents &model) {
-    if (!model.generation && (model.reading || model.images || model.speech))
+    if (!model.generation && (model.reading || model.images || model.speech || model.pages))
         refuse_given(app, {"--cache"}, "is about generating text, which this model does not do");
 }
 

@@ -8,6 +8,7 @@
 #include "interrupt.hpp"
 #include "load_arguments.hpp"
 #include "model_arguments.hpp"
+#include "page_run.hpp"
 #include "reading_run.hpp"
 #include "table.hpp"
 #include "taps.hpp"
@@ -39,9 +40,21 @@ struct RunOptions {
     GrammarArguments grammar;
     bool truncate = false, pairs = false, multi_label = false, listen = false;
     std::string prompt, labels, sentence;
-    std::vector<std::string> images; // of a prompt
-    size_t answers = 0;              // to a question, or words for a mask; 0: as many as usual
+    std::vector<std::string> images;           // of a prompt
+    std::vector<std::string> words, questions; // of pages
+    size_t answers = 0;                        // to a question, or words for a mask; 0: as many as usual
 };
+
+// What is only about generating text.
+std::vector<std::string> generate_options() {
+    std::vector<std::string> out{
+        "--listen",     "--skip-silence", "--timestamps", "--subtitles",     "--image",          "--batch",
+        "--beams",      "--hypotheses",   "--likeliest",  "--prompt-scores", "--length-penalty", "--seed",
+        "--max-length", "--min-length",   "--ignore-end", "--stop",          "--cache",          "--language",
+        "--task",       "--json-schema",  "--grammar",    "--regex",         "--draft",          "--source-language"};
+    for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
+    return out;
+}
 
 // ---- Vectors and classes ----
 
@@ -116,6 +129,30 @@ int run_images(const RunOptions &options, const Model &model, Session session, L
     return 0;
 }
 
+// ---- Pages ----
+
+int run_pages(const RunOptions &options, const Arguments &app, const Model &model, Session session, LineReader lines,
+              Output &output) {
+    refuse_given(app, generate_options(), "is about generating text, which this model does not do");
+    refuse_given(app, {"--pairs", "--prompt", "--labels", "--sentence", "--multi-label", "--output", "--output-dir"},
+                 "is about texts and images, and this model reads pages");
+    const TextReading::Gives gives = inspect(model).pages->gives;
+    if (gives != TextReading::Gives::classes)
+        refuse_given(app, {"--truncate"}, "is about classes of pages, which this model does not give");
+    const bool answers = gives == TextReading::Gives::answers;
+    if (!answers) refuse_given(app, {"--question", "--answers"}, "is about answers, which this model does not give");
+    if (answers && options.questions.empty())
+        throw Error(ErrorCode::usage, "this model finds answers on pages: expected --question TEXT");
+    if (options.texts.empty()) refuse_given(app, {"--words"}, "needs the names of pages as arguments");
+    PageOptions how{.truncate = options.truncate};
+    if (app.is_given("--answers")) how.best = options.answers;
+    PageRun run(model, std::move(session), output, how);
+    run.ask(options.questions);
+    if (options.texts.empty()) return run.lines(std::move(lines));
+    run.files(options.texts, options.words);
+    return 0;
+}
+
 // ---- Audio ----
 
 const std::vector<std::pair<std::string, Timestamps>> timestamps_named{
@@ -145,16 +182,6 @@ int run_audio(const RunOptions &options, GenerateOptions generate, const AudioFo
 }
 
 // ---- The command ----
-
-std::vector<std::string> generate_options() {
-    std::vector<std::string> out{
-        "--listen",     "--skip-silence", "--timestamps", "--subtitles",     "--image",          "--batch",
-        "--beams",      "--hypotheses",   "--likeliest",  "--prompt-scores", "--length-penalty", "--seed",
-        "--max-length", "--min-length",   "--ignore-end", "--stop",          "--cache",          "--language",
-        "--task",       "--json-schema",  "--grammar",    "--regex",         "--draft",          "--source-language"};
-    for (const SamplingOption &option : sampling_options) out.push_back(option_name(option));
-    return out;
-}
 
 void check_usage(const RunOptions &options, const Arguments &app, bool json) {
     if (!options.tensors.inputs.empty() && !options.texts.empty())
@@ -198,6 +225,8 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
     const LineReader lines(standard_input, options.on_error == "skip" ? OnError::skip : OnError::stop);
     const ModelContents contents = inspect(model);
     if (!options.images.empty()) expect_image_prompts(model);
+    if (contents.pages) return run_pages(options, app, model, runtime.session(model, device, how), lines, output);
+    refuse_given(app, {"--words", "--question"}, "is about pages, which this model does not read");
     const bool writes_of_images = contents.images && contents.images->gives == ImageReading::Gives::texts;
     if (!writes_of_images && (are_images(options.texts, contents) || (contents.images && !options.labels.empty()))) {
         refuse_given(app, generate_options(), "is about generating text, which this model does not do");
@@ -296,6 +325,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         "          lamina run whisper-tiny.en speech.flac\n"
         "          lamina run vit-base-patch16-224 photo.jpg\n"
         "          lamina run trocr-base-printed line.png\n"
+        "          lamina run layoutlmv3-base-finetuned-funsd form.png --words form.tsv\n"
         "          lamina run clip-vit-base-patch32 photo.jpg --labels \"a cat, a dog\"\n"
         "          lamina run models/g2p < words.txt > phones.tsv\n"
         "          lamina run MODEL --graph encode -i ids=ids.npy --output-dir out");
@@ -350,6 +380,11 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         "--image", options->images, "FILE",
         "an image for the prompt, put where the prompt has the model's mark, or before it; may be repeated; for models "
         "that see and write");
+    app.option(
+        "--words", options->words, "FILE",
+        "words of a page and where they stand, as 'tesseract page.png page tsv' writes them; once for each page; "
+        "default: beside its image, such as page.tsv");
+    app.option("--question", options->questions, "TEXT", "what a page is asked; may be repeated");
     app.option("--labels", options->labels, "LABELS",
                "what images may show or texts be about, with commas between: 'a cat, a dog'; for models that compare "
                "images with texts, or say whether one text follows from another")

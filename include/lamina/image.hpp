@@ -1,7 +1,8 @@
 // Images, for models that take them: classes, vectors, how well texts describe them, and what they say.
 //
 //     const lamina::Image photo = lamina::read_image("photo.jpg");
-//     for (const lamina::LabelScore &each : lamina::classify_images(session, {photo}).front())
+//     const auto classes = lamina::classify_images(session, {photo});
+//     for (const lamina::LabelScore &each : classes.front())
 //         std::cout << each.label << ' ' << each.score << '\n';
 #pragma once
 

@@ -138,6 +138,17 @@ struct SpeechReading {
     std::vector<std::string> labels{}; // what each score is of
 };
 
+// How a model reads pages: classify_pages(), label_words() and answer_pages() of page.hpp.
+struct PageReading {
+    std::string graph, output;
+    std::string tokenizer;                                  // its file name
+    TextReading::Gives gives = TextReading::Gives::classes; // of a page, token_classes of its words, or answers
+    std::vector<std::string> labels{}; // of classes; those without a label are "LABEL_0", "LABEL_1", ...
+    int64_t longest = 0;               // maximum number of tokens in a part of a page, including special ones
+    bool sees = false;                 // it also takes the image of a page
+    int64_t height = 0, width = 0;     // pixels of what it sees of that
+};
+
 struct ModelContents {
     std::string name, summary;
     std::filesystem::path folder; // or the name of a model in memory
@@ -147,6 +158,7 @@ struct ModelContents {
     std::optional<TextReading> reading;       // if it takes text and gives numbers
     std::optional<ImageReading> images;       // if it takes images
     std::optional<SpeechReading> speech{};    // if it takes audio and scores characters
+    std::optional<PageReading> pages{};       // if it takes the words of pages
     // Of a Hugging Face folder: keys of config.json that change nothing, as JSON pointers ("/directionality"). Keys
     // about training and the like, which every config.json has, are not among them.
     std::vector<std::string> ignored_keys;

@@ -60,6 +60,11 @@ class Tokenizer {
     [[nodiscard]] Encoding encode(std::string_view text, const EncodeOptions &options = {}) const;
     [[nodiscard]] Encoding encode(std::string_view text, std::string_view second,
                                   const EncodeOptions &options = {}) const;
+    // The same of texts that are words already, each of which is encoded by itself: Encoding::words says which of its
+    // text a token is a part of, and offsets are within that word.
+    [[nodiscard]] Encoding encode_words(std::span<const std::string> words, const EncodeOptions &options = {}) const;
+    [[nodiscard]] Encoding encode_words(std::span<const std::string> words, std::span<const std::string> second,
+                                        const EncodeOptions &options = {}) const;
 
     // Skips ids that have no token: models may have more outputs than the vocabulary has tokens. Bytes that are not
     // valid UTF-8 become U+FFFD.

@@ -27,7 +27,9 @@ constexpr uint64_t largest_text = 512u << 20; // as that of a tokenizer
 
 // How many tokens the model's texts may have.
 size_t tokens_of(const model::Model &model) {
-    size_t out = model.reading ? model.reading->tokenizer.size() : 0;
+    size_t out = model.reading ? model.reading->tokenizer.size()
+                 : model.pages ? model.pages->reading.tokenizer.size()
+                               : 0;
     if (model.generation)
         for (const auto &codec : {model.generation->source, model.generation->target})
             if (codec != nullptr) out = std::max(out, codec->size());
@@ -57,6 +59,7 @@ std::map<std::string, std::string, std::less<>> texts_of(const model::Model &mod
             if (codec.has(kind)) files.emplace(codec.at(kind).string());
     };
     if (document.root().has("reading")) add(document.root().at("reading"));
+    if (document.root().has("pages")) add(document.root().at("pages").at("reading"));
     if (document.root().has("generation"))
         for (const char *side : {"source", "target"})
             if (const JsonView generation = document.root().at("generation"); generation.has(side))

@@ -155,6 +155,19 @@ SpeechReading speech_of(const model::Speech &speech) {
             .labels = speech.labels};
 }
 
+PageReading pages_of(const model::Pages &pages) {
+    const TextReading words = reading_of(pages.reading);
+    return {.graph = words.graph,
+            .output = words.output,
+            .tokenizer = words.tokenizer,
+            .gives = words.gives,
+            .labels = words.labels,
+            .longest = words.longest,
+            .sees = pages.image.has_value(),
+            .height = pages.image ? pages.image->steps.height : 0,
+            .width = pages.image ? pages.image->steps.width : 0};
+}
+
 ModelContents contents_of(const model::Model &model, const abi::Registry &plugins) {
     ModelContents out;
     out.name = model.name, out.summary = model.summary, out.folder = model.folder;
@@ -169,6 +182,7 @@ ModelContents contents_of(const model::Model &model, const abi::Registry &plugin
     else if (model.images)
         out.images = images_of(*model.images);
     if (model.speech) out.speech = speech_of(*model.speech);
+    if (model.pages) out.pages = pages_of(*model.pages);
     out.ignored_keys = model.ignored;
     out.notes = model.notes;
     out.no_images = model.no_images;

@@ -8,6 +8,7 @@
 #include "plan/graph_check.hpp"
 #include "plan/graph_plan.hpp"
 #include "reading/images.hpp"
+#include "reading/pages.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -177,7 +178,18 @@ void check_generation(model::Model &model, const abi::Registry &plugins) {
 }
 
 void check_reading(const model::Model &model, const abi::Registry &plugins) {
-    reading::expect_shape(model, reading::shape_of_output(model, plugins, 2, 1), 2, 1); // any shape
+    const model::Reading &reading = *model.reading;
+    constexpr int64_t batch = 2, length = 1; // any shape
+    const auto shapes = reading::shapes_of(reading, batch, length);
+    reading::expect_shape(model, reading, reading::shape_of_output(model, reading, plugins, shapes), batch, length);
+}
+
+void check_pages(const model::Model &model, const abi::Registry &plugins) {
+    const model::Pages &pages = *model.pages;
+    constexpr int64_t batch = 2, length = 1; // any shape
+    const auto shapes = reading::shapes_of(pages, batch, length);
+    reading::expect_shape(model, pages.reading, reading::shape_of_output(model, pages.reading, plugins, shapes), batch,
+                          length);
 }
 
 void check_images(model::Model &model, const abi::Registry &plugins) {
@@ -229,6 +241,7 @@ void check_model(model::Model &model, const abi::Registry &plugins) {
     if (model.reading) check_reading(model, plugins);
     if (model.images) check_images(model, plugins);
     if (model.speech) check_speech(model, plugins);
+    if (model.pages) check_pages(model, plugins);
 }
 
 } // namespace lamina::api

@@ -63,7 +63,10 @@ std::vector<std::vector<LabelScore>> classes_of(Session &session, const std::vec
 // (N, C)
 Tensor vectors_of(Session &session, const std::vector<reading::Found> &found) {
     const detail::SessionState &state = detail::Access::state(session);
-    const int64_t width = found.empty() ? reading::shape_of_output(*state.model, *state.runtime->plugins, 1, 1).back()
+    const model::Reading &model = *state.model->reading;
+    const int64_t width = found.empty() ? reading::shape_of_output(*state.model, model, *state.runtime->plugins,
+                                                                   reading::shapes_of(model, 1, 1))
+                                              .back()
                                         : static_cast<int64_t>(found.front().values.size());
     Tensor out(TensorType{DType::f32, {static_cast<int64_t>(found.size()), width}});
     for (size_t i = 0; i < found.size(); ++i)

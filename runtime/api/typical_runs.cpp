@@ -4,6 +4,7 @@
 #include "generation/generation_shapes.hpp"
 #include "generation/texts.hpp"
 #include "reading/images.hpp"
+#include "reading/pages.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -24,6 +25,12 @@ class Runs {
         const int64_t length = reading.fill ? reading.fill->length : std::min(usual_length, reading.longest);
         add("a text of " + tokens(length), reading.graph, reading::shapes_of(reading, 1, length));
         add("8 texts of " + tokens(length), reading.graph, reading::shapes_of(reading, several, length));
+    }
+
+    void read(const model::Pages &pages) {
+        const int64_t length = pages.reading.longest;
+        add("a page of " + tokens(length), pages.reading.graph, reading::shapes_of(pages, 1, length));
+        add("8 pages of " + tokens(length), pages.reading.graph, reading::shapes_of(pages, several, length));
     }
 
     void see(const model::Images &images) {
@@ -101,13 +108,14 @@ class Runs {
 } // namespace
 
 std::vector<Run> typical_runs(const model::Model &model, const abi::Registry &plugins) {
-    if (!model.generation && !model.reading && !model.images && !model.speech)
+    if (!model.generation && !model.reading && !model.images && !model.speech && !model.pages)
         throw Error(ErrorCode::usage, "'" + model.name + "' neither generates nor reads, so it has no usual inputs");
     Runs runs(model, plugins);
     if (model.generation) runs.generate(*model.generation);
     if (model.reading) runs.read(*model.reading);
     if (model.images && model.images->gives != model::Images::Gives::texts) runs.see(*model.images);
     if (model.speech) runs.hear(*model.speech);
+    if (model.pages) runs.read(*model.pages);
     return runs.take();
 }
 

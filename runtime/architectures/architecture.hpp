@@ -101,6 +101,8 @@ struct Draft {
     GraphWriter &graph(const std::string &name) { return graphs.try_emplace(name, weights, spare, gguf).first->second; }
     // The first of these tensors that the file contains; the first name, if it contains none.
     [[nodiscard]] std::string first_of(std::initializer_list<std::string> names) const;
+    // Whether its graph takes where words stand on a page.
+    [[nodiscard]] bool reads_pages() const;
     // The tensor that stands for `name` in a model where it shares the values of `source`. A file need not have both.
     // If it has both and they differ, they are not shared: transformers does the same (modeling_utils.py, tie_weights).
     // Nor are they if an adapter changes one of them.

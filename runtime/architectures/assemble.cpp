@@ -122,6 +122,11 @@ std::string Draft::tied(const std::string &name, const std::string &source) {
     return source;
 }
 
+bool Draft::reads_pages() const {
+    const auto encode = graphs.find("encode");
+    return encode != graphs.end() && encode->second.takes("boxes");
+}
+
 const Architecture &architecture_of_gguf(const std::string &name, const std::function<bool(std::string_view)> &has,
                                          const Config &config) {
     std::set<std::string_view> supported;
@@ -163,6 +168,7 @@ std::shared_ptr<model::Model> assemble(Draft &draft, const std::string &model_ty
     if (Json generation = generation_block(draft); !generation.empty()) json["generation"] = std::move(generation);
     if (Json reading = reading_block(draft); !reading.empty()) json["reading"] = std::move(reading);
     if (Json images = images_block(draft); !images.empty()) json["images"] = std::move(images);
+    if (Json pages = pages_block(draft); !pages.empty()) json["pages"] = std::move(pages);
     if (Json speech = speech_block(draft); !speech.empty()) json["speech"] = std::move(speech);
     if (draft.texts && draft.texts->chat && draft.graphs.contains("decode")) {
         const model::Chat &chat = *draft.texts->chat;

@@ -338,7 +338,7 @@ std::optional<Preparation> read_preparation(const Draft &draft, const std::strin
 bool says_of_images(const fs::path &folder) { return !folder.empty() && Preprocessing::read(folder) != nullptr; }
 
 Json images_block(const Draft &draft) {
-    if (!draft.images || draft.images->steps.empty()) return nullptr;
+    if (!draft.images || draft.images->steps.empty() || draft.reads_pages()) return nullptr;
     const ImageInput &input = *draft.images;
     if ((input.of_prompts() || input.of_encoder()) && !draft.texts) return nullptr;
     Json out{{"graph", input.graph}, {"patches", "patches"}, {"patch", input.patch}};
@@ -356,6 +356,19 @@ Json images_block(const Draft &draft) {
         out["scores"] = scores_of(draft.config);
     }
     if (!input.matching.empty() && draft.texts) out["matching"] = input.matching;
+    return out;
+}
+
+Json pages_block(const Draft &draft) {
+    Json reading = reading_of_pages(draft);
+    if (reading.empty()) return nullptr;
+    Json out{{"reading", std::move(reading)}, {"boxes", "boxes"}};
+    if (!draft.images) return out;
+    const ImageInput &input = *draft.images;
+    if (input.steps.empty()) return nullptr; // no file says how an image becomes patches
+    Json image{{"patches", "patches"}, {"patch", input.patch}, {"size", Json::array({input.height, input.width})}};
+    for (const Json::Member &step : *input.steps.members()) image[step.key] = step.value;
+    out["image"] = std::move(image);
     return out;
 }
 

@@ -55,5 +55,7 @@ struct Preparation {
 
 // "images" of model.json; null if the model takes no images, or if no file says how. Throws Error(input).
 [[nodiscard]] Json images_block(const Draft &draft);
+// "pages" of model.json; null if the model reads no pages, or if its files do not say how. Throws Error(input).
+[[nodiscard]] Json pages_block(const Draft &draft);
 
 } // namespace lamina::architectures

@@ -301,13 +301,10 @@ void add_prompts(const Prompts &prompts, Json &reading) {
     if (!prompts.default_prompt.empty()) reading["default_prompt"] = prompts.default_prompt;
 }
 
-} // namespace
-
-Json reading_block(const Draft &draft) {
+Json reading_of(const Draft &draft) {
     const auto encode = draft.graphs.find("encode");
     if (!draft.texts || !draft.texts->tokenizer || encode == draft.graphs.end() || draft.graphs.contains("decode"))
         return nullptr;
-    if (encode->second.takes("boxes")) return nullptr; // words on pages, which no text tells
     Json out{{"graph", "encode"},
              {"ids", "ids"},
              {"lengths", "lengths"},
@@ -333,7 +330,7 @@ Json reading_block(const Draft &draft) {
         if (draft.sentences->of_words()) out["sparse"] = true;
         return out;
     }
-    if (draft.images && !draft.images->classes) {
+    if (draft.images && !draft.images->classes && !draft.reads_pages()) {
         out["embedding"] = "embedding";
         return out;
     }
@@ -362,6 +359,17 @@ Json reading_block(const Draft &draft) {
     add_prompts(draft.texts->prompts, out);
     if (draft.texts->chat && makes_conversations(draft.folder))
         out["pair"] = pair_block(*draft.texts->chat, draft.folder, !draft.texts->prompts.default_prompt.empty());
+    return out;
+}
+
+} // namespace
+
+Json reading_block(const Draft &draft) { return draft.reads_pages() ? Json() : reading_of(draft); }
+
+Json reading_of_pages(const Draft &draft) {
+    if (!draft.reads_pages()) return nullptr;
+    Json out = reading_of(draft);
+    if (!out.empty()) out["longest"] = std::min(draft.texts->context, draft.texts->tokenizer_limit);
     return out;
 }
 

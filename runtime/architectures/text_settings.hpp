@@ -26,6 +26,8 @@ namespace lamina::architectures {
 // The "reading" block of model.json, for a draft whose only graph, "encode", takes ids and lengths and returns an
 // embedding or logits; null for others.
 [[nodiscard]] Json reading_block(const Draft &draft);
+// The same for one that also takes boxes: of the words of pages, "reading" in the "pages" block.
+[[nodiscard]] Json reading_of_pages(const Draft &draft);
 
 // The "generation" block of model.json, for a draft that generates text; null for others. Its graphs are "decode", with
 // the inputs ids and position and the output logits, and optionally "encode", with the inputs ids and lengths or the

@@ -7,6 +7,7 @@
 #include "generation/generation_shapes.hpp"
 #include "generation/text_inputs.hpp"
 #include "reading/images.hpp"
+#include "reading/pages.hpp"
 #include "reading/reading.hpp"
 
 #include <algorithm>
@@ -135,6 +136,8 @@ std::vector<GraphSteps> usual_steps(detail::SessionState &truth, const std::vect
     if (content.reading) out.push_back(steps_of_reading(content, texts));
     if (content.images && (texts.empty() || (!content.reading && !talks)))
         out.push_back(steps_of({content.images->graph, reading::usual_inputs(*content.images)}));
+    if (content.pages && texts.empty())
+        out.push_back(steps_of({content.pages->reading.graph, reading::usual_inputs(*content.pages)}));
     if (content.speech)
         out.push_back(steps_of({content.speech->graph, generation::usual_inputs(content.speech->audio)}));
     if (out.empty() || talks) std::ranges::move(steps_of_generation(truth, texts), std::back_inserter(out));

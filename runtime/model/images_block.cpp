@@ -239,6 +239,14 @@ void expect_source(JsonView value, const SourceValues &source, const Images &ima
 
 } // namespace
 
+Images read_page_image(JsonView value, const Graph &graph) {
+    value.allow_keys({"patches", "patch", "size", "resize", "scale", "mean", "deviation"});
+    (void)value.at("size");
+    return {.graph = graph.name,
+            .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K"),
+            .steps = steps_at(value)};
+}
+
 Images read_images(JsonView value, const Model &model) {
     value.allow_keys({"graph", "patches",     "patch",     "merge",   "size",   "tiles",   "resize",   "scale",
                       "mean",  "deviation",   "embedding", "classes", "labels", "scores",  "matching", "tokens",

@@ -8,6 +8,7 @@
 #include "model/gguf_tokenizer.hpp"
 #include "model/graph_reader.hpp"
 #include "model/images_block.hpp"
+#include "model/pages_block.hpp"
 #include "model/reading_block.hpp"
 #include "model/safetensors.hpp"
 #include "model/speech_block.hpp"
@@ -73,8 +74,8 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
     const JsonText document(text, file.string());
     const JsonView root = document.root();
     check_format(root);
-    root.allow_keys(
-        {"format", "name", "summary", "graphs", "generation", "tokens", "reading", "images", "speech", "chat"});
+    root.allow_keys({"format", "name", "summary", "graphs", "generation", "tokens", "reading", "images", "speech",
+                     "pages", "chat"});
 
     const auto model = std::make_shared<Model>();
     model->folder = folder, model->file = file, model->json = text;
@@ -98,6 +99,7 @@ std::shared_ptr<Model> read_model(std::string_view text, Weights weights, const 
             .at("source_patches")
             .fail("expected the block \"images\" in this file, which says how images become these patches");
     if (root.has("speech")) model->speech = read_speech(root.at("speech"), *model);
+    if (root.has("pages")) model->pages = read_pages(root.at("pages"), *model, files);
     if (root.has("chat")) model->chat = read_chat(root.at("chat"));
     return model;
 }

@@ -140,6 +140,7 @@ struct Reading {
     enum class Gives { embedding, classes, token_classes, answers, words, token_vectors };
     enum class Side { left, right };
 
+    std::string place = "/reading/"; // in model.json
     std::string graph;
     std::string file; // of the tokenizer
     Tokenizer tokenizer;
@@ -165,6 +166,13 @@ struct Reading {
     std::optional<Fill> fill = {}; // none: only batches have tokens behind texts
     std::string mask = {};         // of a model that gives words: the token that
     int32_t mask_id = -1;          // stands for a missing one, and its id
+};
+
+// How a model reads pages: their words, where these stand and, mostly, what the page looks like.
+struct Pages {
+    Reading reading;                  // of the words; gives classes of pages, those of tokens, or answers
+    std::string boxes = {};           // an input of its graph, i32 (B, T, 4)
+    std::optional<Images> image = {}; // another, its patches; none: the model does not see
 };
 
 // How a conversation becomes a text that the model continues: lamina/chat_template.hpp.
@@ -223,6 +231,7 @@ struct Model {
     std::optional<Reading> reading;
     std::optional<Images> images;
     std::optional<Speech> speech;
+    std::optional<Pages> pages;
     std::optional<Chat> chat;
     bool adapted = false;                  // adapters are merged into its weights
     std::filesystem::path projector = {};  // the file that reads images for it, of a model in a GGUF file

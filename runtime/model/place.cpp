@@ -7,8 +7,8 @@ namespace {
 
 bool has_own_format(const Model &model) { return model.file != model.folder; }
 
-// Whether the model reads the words of pages, which come with boxes that say where they stand.
-bool reads_pages(const Model &model) {
+// Whether its graph takes where the words of a page stand.
+bool takes_boxes(const Model &model) {
     const auto encode = model.graphs.find("encode");
     return encode != model.graphs.end() &&
            std::ranges::find(encode->second.inputs, "boxes", &GraphInput::name) != encode->second.inputs.end();
@@ -34,10 +34,13 @@ std::string what_it_does(const Model &model) {
                                                        : "classes");
     if (model.speech || (model.generation && model.generation->audio)) return "transcribes audio";
     if (model.generation) return model.generation->encode.empty() ? "continues texts" : "turns texts into other texts";
-    if (reads_pages(model))
-        return "reads pages, and a text alone tells neither where its words stand nor what its page looks like: give "
-               "it "
-               "tensors, with --input NAME=FILE.npy (docs/models.md, Pages)";
+    if (model.pages)
+        return "reads pages: give it the image of a page, beside a file with its words and where they stand "
+               "(docs/models.md, Pages)";
+    if (takes_boxes(model) && !has_own_format(model))
+        return "reads pages, but its files do not say how: expected tokenizer.json, preprocessor_config.json and a "
+               "head that gives classes or answers; or give it tensors, with --input NAME=FILE.npy (docs/models.md, "
+               "Pages)";
     return std::string("takes no texts, because ") +
            (has_own_format(model)
                 ? "there is no \"generation\" and no \"reading\" block in its model.json"

@@ -183,7 +183,8 @@ Scores scores_at(JsonView value) {
                instead_of(value.string(), {"softmax", "sigmoid", "values"}));
 }
 
-Reading read_reading(JsonView value, const Model &model, const TextFiles &files) {
+Reading read_reading(JsonView value, const Model &model, const TextFiles &files,
+                     const std::vector<std::string> &beside) {
     value.allow_keys({"graph",     "ids",       "lengths",       "token_types",    "starts",
                       "embedding", "classes",   "token_classes", "answers",        "words",
                       "mask",      "labels",    "scores",        "longest",        "truncation_side",
@@ -195,7 +196,8 @@ Reading read_reading(JsonView value, const Model &model, const TextFiles &files)
     Reading out{.graph = graph.name, .file = file, .tokenizer = cleaning_up(files.tokenizer(file), value)};
     out.ids = input_at(value.at("ids"), graph, DType::i32, 2, "B T");
     out.lengths = input_at(value.at("lengths"), graph, DType::i32, 1, "B");
-    std::vector<std::string> set{out.ids, out.lengths};
+    std::vector<std::string> set = beside;
+    set.insert(set.end(), {out.ids, out.lengths});
     if (value.has("token_types")) {
         out.token_types = input_at(value.at("token_types"), graph, DType::i32, 2, "B T");
         set.push_back(out.token_types);

@@ -17,7 +17,8 @@ struct ReadingKind {
 // "softmax", "sigmoid" or "values". Throws Error(input).
 [[nodiscard]] Scores scores_at(JsonView value);
 
-// The graphs must have been read. Throws Error(input).
-[[nodiscard]] Reading read_reading(JsonView value, const Model &model, const TextFiles &files);
+// The graphs must have been read. `beside`: inputs of the graph that others set. Throws Error(input).
+[[nodiscard]] Reading read_reading(JsonView value, const Model &model, const TextFiles &files,
+                                   const std::vector<std::string> &beside = {});
 
 } // namespace lamina::model

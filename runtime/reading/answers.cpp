@@ -2,10 +2,10 @@
 #include "reading/answers.hpp"
 
 #include "base/utf8.hpp"
+#include "reading/spans.hpp"
 #include "tokenizer/unicode.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace lamina::reading {
 namespace {
@@ -39,28 +39,11 @@ void add_windows(const model::Reading &model, const TextPair &pair, size_t numbe
         refuse("it has " + std::to_string(question) + " tokens, which leaves no room for the text; the model takes " +
                std::to_string(longest) + " of both");
     const size_t room = longest - taken;
-    for (size_t begin = 0; begin == 0 || begin + shared < text; begin += room - shared)
+    for (const size_t begin : window_starts(text, room, shared))
         out.push_back({number, question, without(all, [&](size_t token) {
                            return token < question || (token - question >= begin && token - question < begin + room);
                        })});
 }
-
-// The softmax of every second value, beginning with the one at `offset`, over the tokens that count.
-std::vector<double> probabilities(std::span<const float> values, size_t offset, const std::vector<bool> &counts) {
-    std::vector<double> out(counts.size());
-    double most = -INFINITY, sum = 0;
-    for (size_t i = 0; i < out.size(); ++i)
-        if (counts[i]) most = std::max(most, double{values[2 * i + offset]});
-    for (size_t i = 0; i < out.size(); ++i)
-        if (counts[i]) sum += out[i] = std::exp(values[2 * i + offset] - most);
-    for (double &each : out) each /= sum;
-    return out;
-}
-
-struct Span {
-    size_t first, last; // tokens
-    double score;
-};
 
 // The answers to one question, from all windows of its text.
 class Answers {
@@ -97,14 +80,8 @@ class Answers {
 
     // More than are asked for, because several may be the same words.
     [[nodiscard]] std::vector<Span> best(const std::vector<double> &begins, const std::vector<double> &ends) const {
-        const size_t many = 2 * std::min(options_.best, begins.size() * begins.size()) + 10;
-        std::vector<Span> out;
-        for (size_t first = 0; first < begins.size(); ++first)
-            for (size_t last = first; last < ends.size() && last - first < options_.longest; ++last)
-                if (const double score = begins[first] * ends[last]; score > 0) out.push_back({first, last, score});
-        std::ranges::stable_sort(out, std::ranges::greater{}, &Span::score);
-        if (out.size() > many) out.resize(many);
-        return out;
+        return best_spans(begins, ends, options_.longest,
+                          2 * std::min(options_.best, begins.size() * begins.size()) + 10);
     }
 
     // An answer has whole words, and its score is the sum of those with the same ones.
@@ -138,7 +115,8 @@ std::vector<std::vector<Answer>> answer(detail::SessionState &session, const std
     for (size_t i = 0; i < pairs.size(); ++i) add_windows(model, pairs[i], i, windows);
     std::vector<Encoding> encodings;
     for (const Window &window : windows) encodings.push_back(window.encoding);
-    const std::vector<Found> found = run(session, std::move(encodings), 0, options.batch, options.progress);
+    const std::vector<Found> found =
+        run(session, model, std::move(encodings), {.most = options.batch, .progress = options.progress});
     std::vector<Answers> answers;
     for (const TextPair &pair : pairs) answers.emplace_back(pair.second, options);
     for (size_t i = 0; i < windows.size(); ++i) answers[windows[i].pair].add(windows[i], found[i].values);

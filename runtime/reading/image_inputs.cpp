@@ -94,7 +94,7 @@ TensorMap inputs_of_any_size(const model::Images &model, const Image &image) {
 }
 
 // The size of a picture that Lamina makes up.
-Image usual_picture(const model::Images &model) {
+Image size_of_usual_picture(const model::Images &model) {
     if (model.any_size) return {448, 336, {}};
     return {model.steps.width, model.steps.height, {}};
 }
@@ -130,19 +130,24 @@ TensorMap inputs_of_images(const model::Images &model, std::span<const Image> im
     return {{model.patches, std::move(patches)}};
 }
 
-TensorMap usual_inputs(const model::Images &model) {
-    Image picture = usual_picture(model);
+Image usual_picture(const model::Images &model) {
+    Image picture = size_of_usual_picture(model);
     for (int64_t y = 0; y < picture.height; ++y)
         for (int64_t x = 0; x < picture.width; ++x)
             for (const int64_t colour : {x * 255 / picture.width, y * 255 / picture.height, (x ^ y) % 256})
                 picture.pixels.push_back(static_cast<uint8_t>(colour));
+    return picture;
+}
+
+TensorMap usual_inputs(const model::Images &model) {
+    const Image picture = usual_picture(model);
     return inputs_of_images(model, {&picture, 1}, 1);
 }
 
 plan::GraphShapes shapes_of(const model::Images &model, int64_t batch) {
     plan::GraphShapes shapes;
     if (model.any_size)
-        add_shapes(model, Grid::of(model, usual_picture(model)), shapes);
+        add_shapes(model, Grid::of(model, size_of_usual_picture(model)), shapes);
     else
         shapes.inputs[model.patches] = {DType::f32, {batch, model.patch_count(), model.patch_values()}};
     return shapes;

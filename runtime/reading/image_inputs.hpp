@@ -27,7 +27,8 @@ struct TokenGrid {
 // for one image of any size, with rows = 1.
 [[nodiscard]] TensorMap inputs_of_images(const model::Images &model, std::span<const Image> images, int64_t rows);
 
-// The same for a picture that Lamina makes up.
+// A picture that Lamina makes up, and what the graph takes for it.
+[[nodiscard]] Image usual_picture(const model::Images &model);
 [[nodiscard]] TensorMap usual_inputs(const model::Images &model);
 
 // Their shapes: for so many images of one size, or for that picture.

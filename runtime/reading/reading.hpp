@@ -1,7 +1,7 @@
 // Texts through a model that reads them: vectors and classes.
 #pragma once
 
-#include "session/state.hpp"
+#include "reading/batches.hpp"
 
 #include <lamina/texts.hpp>
 
@@ -23,12 +23,6 @@ struct Text {
 // A sentence for each label, which stands where "{}" is. Throws Error(usage) if there is no such place.
 [[nodiscard]] std::vector<std::string> sentences_of(const std::vector<std::string> &labels,
                                                     const std::string &sentence);
-
-// What the model gives for one text.
-struct Found {
-    Encoding encoding;         // the text's tokens
-    std::vector<float> values; // (C), (L), or (tokens, L): without padding; (masks, V)
-};
 
 // Throws Error(usage) for a model without a "reading" block.
 [[nodiscard]] const model::Reading &reading_of(const model::Model &model);
@@ -52,11 +46,6 @@ void truncate(Encoding &encoding, size_t longest, size_t first, model::Reading::
 // The tokens whose numbers `keep` does not refuse.
 [[nodiscard]] Encoding only(const Encoding &encoding, const std::function<bool(size_t token)> &keep);
 
-// What the model gives for each of these tokens of texts, the first `uncounted` of which belong to a prompt that does
-// not count. `progress`: after every batch.
-[[nodiscard]] std::vector<Found> run(detail::SessionState &session, std::vector<Encoding> encodings, size_t uncounted,
-                                     size_t batch, const std::function<void(size_t done, size_t all)> &progress);
-
 // In the order of the texts. Throws Error(usage) for a model that does not read texts, Error(input) for a text that has
 // no tokens or, unless options.truncate, more than the model takes.
 [[nodiscard]] std::vector<Found> read(detail::SessionState &session, const std::vector<Text> &texts,
@@ -79,22 +68,8 @@ struct WholeTexts {
 // The token ids of texts, with the special ones and those of the prompt.
 [[nodiscard]] TextIds tokenize(const model::Model &model, const std::vector<Text> &texts, const ReadOptions &options);
 
-// Token ids (B, T), lengths (B), and what else the graph takes.
-[[nodiscard]] plan::GraphShapes shapes_of(const model::Reading &reading, int64_t batch, int64_t length);
-
-// The shape of what the model gives for `batch` rows of `length` tokens. Throws the errors of plan::plan_graph().
-[[nodiscard]] Shape shape_of_output(const model::Model &model, const abi::Registry &plugins, int64_t batch,
-                                    int64_t length);
-
 // The inputs of the model's graph for some texts, padded to the longest.
 [[nodiscard]] GraphRun inputs_of_texts(const model::Model &model, const std::vector<std::string> &texts);
-
-// Throws Error(input) unless the model's output for `batch` rows of `length` tokens has this shape: one row for each
-// text or token, with one value for each label.
-void expect_shape(const model::Model &model, const Shape &output, int64_t batch, int64_t length);
-
-// Throws Error(input) for a value of a model's output that is NaN or infinite; `what`: "text 3".
-void expect_finite(std::span<const float> values, const std::string &what);
 
 // Scores of labels, best first, of one row of a model's outputs. Those without a label are "LABEL_0", ...
 [[nodiscard]] std::vector<LabelScore> labels_of(const std::vector<std::string> &labels, model::Scores kind,

@@ -66,6 +66,17 @@ Encoding encode_one(const Tokenizer::Parts &parts, std::string_view text, int32_
     return out;
 }
 
+Encoding encode_each(const Tokenizer::Parts &parts, std::span<const std::string> words, int32_t type,
+                     EncodeOptions::Unit unit) {
+    Encoding out;
+    for (size_t i = 0; i < words.size(); ++i) {
+        Encoding word = encode_one(parts, words[i], type, unit);
+        std::ranges::fill(word.words, static_cast<int32_t>(i));
+        tokenizer::append(out, word);
+    }
+    return out;
+}
+
 Encoding joined(const Tokenizer::Parts &parts, std::vector<Encoding> texts, bool add_special_tokens) {
     parts.post_processor(texts, add_special_tokens);
     Encoding out;
@@ -87,6 +98,17 @@ Encoding Tokenizer::encode(std::string_view text, const EncodeOptions &options) 
 Encoding Tokenizer::encode(std::string_view text, std::string_view second, const EncodeOptions &options) const {
     return joined(*parts_,
                   {encode_one(*parts_, text, 0, options.offsets), encode_one(*parts_, second, 1, options.offsets)},
+                  options.add_special_tokens);
+}
+
+Encoding Tokenizer::encode_words(std::span<const std::string> words, const EncodeOptions &options) const {
+    return joined(*parts_, {encode_each(*parts_, words, 0, options.offsets)}, options.add_special_tokens);
+}
+
+Encoding Tokenizer::encode_words(std::span<const std::string> words, std::span<const std::string> second,
+                                 const EncodeOptions &options) const {
+    return joined(*parts_,
+                  {encode_each(*parts_, words, 0, options.offsets), encode_each(*parts_, second, 1, options.offsets)},
                   options.add_special_tokens);
 }
 

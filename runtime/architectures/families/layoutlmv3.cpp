@@ -87,7 +87,6 @@ class LayoutLmV3 {
         x = images.with_token(prefix_ + "cls_token", x, {1, 1, width_});
         x = images.with_positions(prefix_ + "pos_embed", x, 1);
         image_rows_ = images.patches() + 1;
-        draft_.images.reset(); // an image comes with words, which no image file has
         const Tensor both =
             graph_.layer(prefix_ + "page", "append", {{"x", words}, {"other", norm(prefix_ + "norm", x, image_eps)}});
         return norm(prefix_ + "LayerNorm", both, eps_);
