@@ -37,5 +37,6 @@ NB_MODULE(_lamina, m) {
     add_reading(m);
     add_audio(m);
     add_images(m);
+    add_pages(m);
     add_proof(m);
 }

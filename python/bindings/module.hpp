@@ -12,6 +12,7 @@ void add_generation(nb::module_ &m);
 void add_reading(nb::module_ &m);
 void add_audio(nb::module_ &m);
 void add_images(nb::module_ &m);
+void add_pages(nb::module_ &m);
 void add_proof(nb::module_ &m);
 
 } // namespace lamina::python

@@ -37,6 +37,8 @@ from ._lamina import (
     LayerComparison,
     MaskedWord,
     ModelTensor,
+    PageAnswer,
+    PageWord,
     RecordComparison,
     RecordedLayer,
     ScoredToken,
@@ -46,9 +48,11 @@ from ._lamina import (
     TranscriptPart,
     TranscriptSegment,
     Verdict,
+    WordLabels,
     WordScore,
     read_audio,
     read_image,
+    read_page_words,
 )
 from ._lamina import version as __version__
 from ._model import Model, Part, load
@@ -59,8 +63,10 @@ from ._options import (
     GenerateOptions,
     ImageOptions,
     MatchOptions,
+    PageOptions,
     ReadOptions,
 )
+from ._pages import Page
 from ._proof import CheckReport, Comparison, check, compare, compare_with
 from ._runtime import Devices, devices
 
@@ -95,6 +101,10 @@ __all__ = [
     "ModelTensor",
     "NoDeviceError",
     "OutOfMemoryError",
+    "Page",
+    "PageAnswer",
+    "PageOptions",
+    "PageWord",
     "Part",
     "PluginError",
     "ReadOptions",
@@ -110,6 +120,7 @@ __all__ = [
     "UnprovenError",
     "UsageError",
     "Verdict",
+    "WordLabels",
     "WordScore",
     "check",
     "compare",
@@ -119,6 +130,7 @@ __all__ = [
     "models",
     "read_audio",
     "read_image",
+    "read_page_words",
 ]
 
 for _name in __all__:  # where people find them, in messages and in pickles

@@ -14,6 +14,7 @@ from ._generation import Generation
 from ._handle import How, Loaded
 from ._lamina import Device, Graph
 from ._media import Media
+from ._pages import Pages
 from ._reading import Reading
 from ._runtime import Path, folders_of
 from ._texts import as_list
@@ -108,7 +109,7 @@ class Part(NamedTuple):
     last: str
 
 
-class Model(Generation, Reading, Media):
+class Model(Generation, Reading, Media, Pages):
     """A model on a device. `load` makes it, and `close` or `with` frees its memory.
 
     Threads that use the same model take turns. While the device works, other threads of Python run. Methods that end in

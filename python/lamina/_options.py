@@ -136,6 +136,28 @@ class GenerateOptions(TypedDict, total=False):
     skip_silence: bool
 
 
+class PageOptions(TypedDict, total=False):
+    """How pages are read.
+
+    batch
+        How many pages, or parts of long ones, are processed together; 8.
+    truncate
+        `classify_pages`: cut pages with too many words instead of refusing them; False.
+    best
+        `answer_page`: how many answers to a question; 1.
+    longest
+        `answer_page`: tokens of an answer; 15.
+    progress
+        Called as progress(done, all) after every batch.
+    """
+
+    batch: int
+    truncate: bool
+    best: int
+    longest: int
+    progress: Callable[[int, int], None]
+
+
 class ImageOptions(TypedDict, total=False):
     """How images are read.
 

@@ -41,14 +41,14 @@ layout(constant_id = 4) const bool TILED = false;
 #define CHUNK_CORRECTS 1u
 #include "common/chunk.glsl"
 
-shared float losses[CHUNK], shares[CHUNK]; // the logarithms of fades; how much is written
-shared float before[CHUNK], after[CHUNK];  // all fades up to a token, and all that follow it
+shared float losses[CHUNK], shares[CHUNK];   // the logarithms of fades; how much is written
+shared float before[CHUNK], after[CHUNK];    // all fades up to a token, and all that follow it
 shared float of_query[CHUNK], of_key[CHUNK]; // what brings them to their length
-shared vec4 staged[2u * CHUNK * 8u];       // 32 channels of keys, then of queries
+shared vec4 staged[2u * CHUNK * 8u];         // 32 channels of keys, then of queries
 shared float by_key[CHUNK * CHUNK], by_query[CHUNK * CHUNK], mixed[CHUNK * CHUNK];
 
-// What is left of tokens after those from each of `begin` to before `end`. A difference of two sums of losses from the
-// first token on would have lost what is small beside a token that fades a lot.
+// How far the tokens [begin, end) fade a memory, for each of two begins. Their losses are summed here, and not taken as
+// the difference of two sums from the first token on, which would lose what is small beside a token that fades a lot.
 vec2 fades(uvec2 begin, uint end) {
     vec2 sums = vec2(0.0);
     [[dont_unroll]] for (uint s = begin.x; s < end; ++s) sums += vec2(losses[s], s < begin.y ? 0.0 : losses[s]);

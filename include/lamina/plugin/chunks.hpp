@@ -37,7 +37,7 @@ struct Chunks {
 
     static constexpr int64_t tokens = 16;
     int64_t count;    // of a sequence
-    lamina_spec rows; // of a memory, in sixteens
+    lamina_spec rows; // of a memory, in sixteens: CHUNK_ROWS of common/chunk.glsl
 
   private:
     int64_t floats_;
