@@ -69,7 +69,8 @@ TEST_CASE("LayoutLMv3: sizes of what says where words stand, and texts alone") {
     const WithTokenizer page("layoutlmv3_tokens");
     CHECK_FALSE(inspect(runtime().load(page.path())).reading);
     Session session = page.session();
-    CHECK_THROWS_WITH(session.generate({"w3"}), contains("does not generate text: it reads pages, but its files do not say how"));
+    CHECK_THROWS_WITH(session.generate({"w3"}),
+                      contains("does not generate text: it reads pages, but its files do not say how"));
     CHECK_FALSE(inspect(runtime().load(page.path())).pages);
 }
 
