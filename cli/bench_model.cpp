@@ -114,6 +114,11 @@ std::vector<ModelFigure> bench_model(const Runtime &runtime, const Model &model,
         add(
             "images", "images/s", [&](const Round &r) { return work.images() / r.all; }, share_of(least[0], all));
         break;
+    case Workload::Kind::pages:
+        add("pages at once", "", [&](const Round &) { return work.images(); });
+        add(
+            "pages", "pages/s", [&](const Round &r) { return work.images() / r.all; }, share_of(least[0], all));
+        break;
     case Workload::Kind::runs:
         add("time of a run", "s", all, share_of(least[0], all));
         break;

@@ -11,8 +11,6 @@ namespace {
 
 using Gives = TextReading::Gives;
 
-std::string words_beside(const std::string &image) { return fs::path(image).replace_extension(".tsv").string(); }
-
 std::vector<Column> columns_of(Gives gives, bool several) {
     std::vector<Column> out;
     if (several || gives == Gives::classes) out.push_back(text_column("PAGE"));
@@ -33,8 +31,18 @@ std::vector<PageWord> words_in(const std::string &file, const std::string &image
 
 } // namespace
 
+std::string words_beside(const std::string &image) { return fs::path(image).replace_extension(".tsv").string(); }
+
+Page page_of(const std::string &image, const std::string &words, const Model &model) {
+    Page out{words_in(words, image)};
+    if (out.words.empty()) throw Error(ErrorCode::input, words + ": the page has no words");
+    if (inspect(model).pages->sees) out.image = read_image(image);
+    return out;
+}
+
 PageRun::PageRun(const Model &model, Session session, Output &output, PageOptions options)
-    : reading_(*inspect(model).pages), session_(std::move(session)), output_(output), options_(std::move(options)) {
+    : model_(model), reading_(*inspect(model).pages), session_(std::move(session)), output_(output),
+      options_(std::move(options)) {
     options_.progress = [](size_t, size_t) { stop_if_interrupted(); };
 }
 
@@ -65,9 +73,7 @@ int PageRun::lines(LineReader lines) {
 }
 
 void PageRun::add(const std::string &name, const std::string &words) {
-    Page page{words_in(words, name)};
-    if (reading_.sees) page.image = read_image(name);
-    if (page.words.empty()) throw Error(ErrorCode::input, words + ": the page has no words");
+    const Page page = page_of(name, words, model_);
     try {
         if (reading_.gives == Gives::answers) return add_answers(name, page);
         if (reading_.gives == Gives::token_classes) return add_words(name, page);
@@ -75,7 +81,9 @@ void PageRun::add(const std::string &name, const std::string &words) {
         row(name, {labels_as_text(labels, shown_labels)});
         json_.push_back({{"page", name}, {"labels", labels_as_json(labels)}});
     } catch (const Error &e) {
-        throw Error(e.code(), name + ": " + e.what());
+        std::string why = e.what();
+        if (constexpr std::string_view number = "page 1: "; why.starts_with(number)) why.erase(0, number.size());
+        throw Error(e.code(), name + ": " + why);
     }
 }
 

@@ -129,6 +129,11 @@ int run_images(const RunOptions &options, const Model &model, Session session, L
     return 0;
 }
 
+size_t expected_answers(size_t answers) {
+    if (answers == 0) throw Error(ErrorCode::usage, "--answers: expected at least 1, found 0");
+    return answers;
+}
+
 // ---- Pages ----
 
 int run_pages(const RunOptions &options, const Arguments &app, const Model &model, Session session, LineReader lines,
@@ -145,7 +150,7 @@ int run_pages(const RunOptions &options, const Arguments &app, const Model &mode
         throw Error(ErrorCode::usage, "this model finds answers on pages: expected --question TEXT");
     if (options.texts.empty()) refuse_given(app, {"--words"}, "needs the names of pages as arguments");
     PageOptions how{.truncate = options.truncate};
-    if (app.is_given("--answers")) how.best = options.answers;
+    if (app.is_given("--answers")) how.best = expected_answers(options.answers);
     PageRun run(model, std::move(session), output, how);
     run.ask(options.questions);
     if (options.texts.empty()) return run.lines(std::move(lines));
@@ -243,7 +248,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
         refuse_given(app, {"--sentence", "--multi-label"}, "is about --labels, and none are given");
     else
         refuse_given(app, {"--pairs", "--prompt"}, "cannot be used with --labels");
-    if (!contents.audio() && !writes_of_images) refuse_media(options.texts);
+    if (contents.reading || contents.writes_of_texts()) refuse_media(options.texts);
     if (contents.reading) {
         refuse_given(app, generate_options(), "is about generating text, which this model does not do");
         const TextReading::Gives gives = contents.reading->gives;
@@ -254,8 +259,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
                          "is not about missing words, which this model finds");
         else
             refuse_given(app, {"--answers"}, "is about answers and missing words, which this model does not give");
-        if (app.is_given("--answers") && options.answers == 0)
-            throw Error(ErrorCode::usage, "--answers: expected at least 1, found 0");
+        if (app.is_given("--answers")) (void)expected_answers(options.answers);
         ReadOptions reading{.truncate = options.truncate};
         if (app.is_given("--prompt")) reading.prompt = options.prompt;
         return read_texts(options, reading, model, runtime.session(model, device, how), lines, output);
@@ -312,7 +316,7 @@ int run(const RunOptions &options, const Arguments &app, const GlobalOptions &gl
 
 Command add_run(const Arguments &lamina, const GlobalOptions &global) {
     const Arguments app =
-        lamina.command("run", "Run a model on texts, images or audio, or one of its graphs on tensors.");
+        lamina.command("run", "Run a model on texts, images, pages or audio, or one of its graphs on tensors.");
     app.footer(
         "Texts are arguments, or lines on stdin. A model that generates text prints its answers, one that reads "
         "texts prints their vectors, classes or missing words, one that takes images those of image files or what "
@@ -384,7 +388,7 @@ Command add_run(const Arguments &lamina, const GlobalOptions &global) {
         "--words", options->words, "FILE",
         "words of a page and where they stand, as 'tesseract page.png page tsv' writes them; once for each page; "
         "default: beside its image, such as page.tsv");
-    app.option("--question", options->questions, "TEXT", "what a page is asked; may be repeated");
+    app.option("--question", options->questions, "TEXT", "a question about each page; may be repeated");
     app.option("--labels", options->labels, "LABELS",
                "what images may show or texts be about, with commas between: 'a cat, a dog'; for models that compare "
                "images with texts, or say whether one text follows from another")

@@ -2,6 +2,7 @@
 
 #include "image_run.hpp"
 #include "model_arguments.hpp"
+#include "page_run.hpp"
 
 #include <lamina/audio.hpp>
 #include <lamina/inspect.hpp>
@@ -78,11 +79,14 @@ Workload::Workload(Model model, const WorkloadOptions &options) : answer_(option
         transcribe_files(model, options.texts);
     else if (are_images(options.texts, contents))
         see_images(model, options);
+    else if (contents.pages)
+        read_pages(model, options);
     else if (contents.generation || contents.reading)
         take_texts(model, options);
     else
         throw Error(ErrorCode::usage, model.folder().string() +
-                                          " takes neither texts nor images nor audio: give it tensors, with --input");
+                                          " takes neither texts nor images nor audio nor pages: give it tensors, with "
+                                          "--input");
 }
 
 void Workload::run_graph(const Model &model, const WorkloadOptions &options) {
@@ -128,6 +132,33 @@ void Workload::see_images(const Model &model, const WorkloadOptions &options) {
         if (gives == ImageReading::Gives::classes) (void)classify_images(session, images, at_once);
         if (gives == ImageReading::Gives::texts)
             round.answer_tokens += static_cast<double>(tokens_of(generate_from_images(session, images, how)));
+    };
+}
+
+// Words in lines over the whole page.
+Page made_up_page(int64_t words) {
+    Page out{{}, made_up_image()};
+    for (int64_t i = 0; i < words; ++i) {
+        const auto x = static_cast<int32_t>(i % 10 * 100), y = static_cast<int32_t>(i / 10 * 20 % 1000);
+        out.words.push_back({"word", {x, y, x + 80, y + 15}});
+    }
+    return out;
+}
+
+void Workload::read_pages(const Model &model, const WorkloadOptions &options) {
+    kind_ = Kind::pages;
+    std::vector<Page> pages;
+    for (const std::string &file : options.texts) pages.push_back(page_of(file, words_beside(file), model));
+    if (pages.empty()) pages.assign(static_cast<size_t>(options.batch), made_up_page(options.prompt_tokens));
+    images_ = pages.size();
+    work_ = [pages, gives = inspect(model).pages->gives](Session &session, const GenerateOptions &, Round &) {
+        const PageOptions how{.batch = pages.size(), .truncate = true};
+        if (gives == TextReading::Gives::classes) (void)classify_pages(session, pages, how);
+        if (gives == TextReading::Gives::token_classes) (void)label_words(session, pages, how);
+        if (gives != TextReading::Gives::answers) return;
+        std::vector<PageQuestion> questions;
+        for (size_t i = 0; i < pages.size(); ++i) questions.push_back({i, "word word?"});
+        (void)answer_pages(session, pages, questions, how);
     };
 }
 

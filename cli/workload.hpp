@@ -14,7 +14,8 @@ namespace lamina::cli {
 
 struct WorkloadOptions {
     int64_t prompt_tokens = 128, tokens = 32, batch = 1;
-    std::vector<std::string> texts;  // or audio or image files; empty: a text of `prompt_tokens` tokens, `batch` times
+    std::vector<std::string>
+        texts; // or audio or image files, also of pages; empty: a text of `prompt_tokens` tokens, `batch` times
     std::vector<std::string> inputs; // "NAME=FILE.npy": of a graph, which runs instead
     std::string graph;               // "": the only one
 };
@@ -32,17 +33,17 @@ struct Round {
 
 class Workload {
   public:
-    enum class Kind { generates, reads, listens, sees, runs };
+    enum class Kind { generates, reads, listens, sees, pages, runs };
 
-    // Throws Error(usage) without inputs for a model that takes neither texts nor audio, or that takes audio if there
-    // are no files.
+    // Throws Error(usage) without inputs for a model that takes nothing that Lamina can make up, or that takes audio if
+    // there are no files.
     Workload(Model model, const WorkloadOptions &options);
 
     [[nodiscard]] Kind kind() const { return kind_; }
     [[nodiscard]] double texts() const { return static_cast<double>(kind_ == Kind::listens ? files_ : texts_.size()); }
-    [[nodiscard]] double images() const { return static_cast<double>(images_); }
-    [[nodiscard]] double tokens() const { return tokens_; }               // in all texts
-    [[nodiscard]] double audio_seconds() const { return audio_seconds_; } // in all files
+    [[nodiscard]] double images() const { return static_cast<double>(images_); } // or pages
+    [[nodiscard]] double tokens() const { return tokens_; }                      // in all texts
+    [[nodiscard]] double audio_seconds() const { return audio_seconds_; }        // in all files
     // `first_token` is called when an answer begins.
     [[nodiscard]] Round run(Session &session, const std::function<void()> &first_token = {}) const;
 
@@ -50,6 +51,7 @@ class Workload {
     void run_graph(const Model &model, const WorkloadOptions &options);
     void transcribe_files(const Model &model, const std::vector<std::string> &files);
     void see_images(const Model &model, const WorkloadOptions &options);
+    void read_pages(const Model &model, const WorkloadOptions &options);
     void take_texts(const Model &model, const WorkloadOptions &options);
 
     Kind kind_ = Kind::generates;

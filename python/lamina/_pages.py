@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union, overload
 
 from . import _lamina
+from ._errors import InputError
 from ._handle import Handle
 from ._lamina import LabelScore, PageAnswer, PageWord, WordLabels
 from ._media import Picture, as_image
@@ -89,10 +91,16 @@ class Pages(Handle):
 def _word(word: Word, number: int) -> PageWord:
     if isinstance(word, PageWord):
         return word
-    if isinstance(word, (str, bytes)) or not hasattr(word, "__len__") or len(word) != 2 or len(word[1]) != 4:
-        raise TypeError(f"words[{number}]: expected a text and a box of four numbers, found {word!r}")
-    left, top, right, bottom = (int(side) for side in word[1])
-    return PageWord(as_text(word[0], f"words[{number}][0]"), [left, top, right, bottom])
+    try:
+        text, box = word
+        sides = [operator.index(side) for side in box]
+    except (TypeError, ValueError):
+        sides = []
+    if len(sides) != 4:
+        raise TypeError(f"words[{number}]: expected a text and a box of four whole numbers, found {word!r}")
+    if not all(0 <= side <= 1000 for side in sides):
+        raise InputError(f"words[{number}]: expected a box from 0 to 1000, thousandths of the page, found {box!r}")
+    return PageWord(as_text(text, f"words[{number}][0]"), sides)
 
 
 def _pages(pages: Union[Page, Sequence[Page]]) -> List[_lamina.Page]:

@@ -58,6 +58,9 @@ def test_bad_pages(page, tmp_path):
         model.label_words(lamina.Page(page.words))
     with pytest.raises(lamina.InputError, match="1001"):
         model.label_words(lamina.Page([("dog", (0, 0, 1001, 5))], page.image))
+    for box in (0.1, 0.2, 0.9, 0.9), (1, 2, 3), 5, "1234":
+        with pytest.raises(TypeError, match=r"words\[0\]: expected a text and a box of four whole numbers"):
+            lamina.Page([("dog", box)])
     with pytest.raises(TypeError, match=r"words\[1\]"):
         lamina.Page([("dog", (0, 0, 1, 1)), "dog"])
     with pytest.raises(TypeError, match=r"pages\[0\]"):

@@ -2,10 +2,12 @@
 // for each page, block, paragraph, line and word.
 #include "base/file.hpp"
 #include "base/utf8.hpp"
+#include "tokenizer/unicode.hpp"
 
 #include <lamina/page.hpp>
 
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 namespace lamina {
@@ -28,7 +30,8 @@ class Table {
     explicit Table(const std::filesystem::path &file)
         : name_(file.string()), bytes_(read_file(file, largest)),
           rest_(reinterpret_cast<const char *>(bytes_.data()), bytes_.size()) {
-        if (first_invalid_utf8(rest_) != rest_.size() || next_line() != header)
+        if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
+        if (next_line() != header)
             throw Error(ErrorCode::input, name_ + ": expected a table of words as 'tesseract page.png page tsv' writes "
                                                   "it; its first line is not that of such a table");
     }
@@ -37,6 +40,7 @@ class Table {
     bool next(Row &row) {
         if (rest_.empty()) return false;
         std::string_view line = next_line();
+        if (first_invalid_utf8(line) != line.size()) fail(in_quotes(line) + " is not valid UTF-8");
         row.level = number(line, "level");
         row.page = number(line, "page_num");
         for (const char *unused : {"block_num", "par_num", "line_num", "word_num"}) (void)field(line, unused);
@@ -85,9 +89,19 @@ class Table {
     }
 };
 
-// In thousandths of the side of the page, as transformers rounds them (image_processing_layoutlmv3.py, normalize_box).
+// In thousandths of the side of the page, cut to whole numbers as in transformers (image_processing_layoutlmv3.py,
+// normalize_box).
 int32_t thousandths(int64_t pixels, int32_t side) {
     return static_cast<int32_t>(1000 * (static_cast<double>(pixels) / side));
+}
+
+bool is_blank(std::string_view text) {
+    for (size_t at = 0; at < text.size();) {
+        const Character character = character_at(text, at);
+        if (!tokenizer::is_whitespace(character.code)) return false;
+        at += character.length;
+    }
+    return true;
 }
 
 } // namespace
@@ -97,10 +111,13 @@ std::vector<PageWord> read_page_words(const std::filesystem::path &file) {
     std::vector<PageWord> out;
     Row row;
     int32_t width = 0, height = 0;
+    std::optional<int32_t> page;
     while (table.next(row)) {
-        if (row.page != 1) table.fail("expected one page, found page " + std::to_string(row.page));
+        if (row.page != page.value_or(row.page))
+            table.fail("expected one page, found pages " + std::to_string(*page) + " and " + std::to_string(row.page));
+        page = row.page;
         if (row.level == of_page) width = row.width, height = row.height;
-        if (row.level != of_word || row.text.find_first_not_of(" \t") == std::string_view::npos) continue;
+        if (row.level != of_word || is_blank(row.text)) continue;
         if (width < 1 || height < 1)
             table.fail("a word comes before the size of its page, which a line of level 1 has");
         const int64_t right = int64_t{row.left} + row.width, bottom = int64_t{row.top} + row.height;

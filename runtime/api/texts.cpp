@@ -86,6 +86,12 @@ const model::TextCodec &codec_for(const model::Model &model, bool written) {
     return written || !generation.takes_texts() ? *generation.target : generation.input();
 }
 
+// That of a model that reads texts, or the words of pages; null for others.
+const Tokenizer *tokenizer_of(const model::Model &model) {
+    if (model.reading) return &model.reading->tokenizer;
+    return model.pages ? &model.pages->reading.tokenizer : nullptr;
+}
+
 // The class of a text that follows from another.
 size_t entailment_of(const model::Model &model) {
     const std::vector<std::string> &labels = model.reading->labels;
@@ -252,13 +258,14 @@ TextIds tokenize_pairs(const Model &model, const std::vector<TextPair> &pairs, c
 
 std::vector<int32_t> token_ids(const Model &model, const std::string &text, bool special) {
     const model::Model &content = *detail::Access::model(model);
-    if (content.reading) return content.reading->tokenizer.encode(text, {.add_special_tokens = special}).ids;
+    if (const Tokenizer *tokenizer = tokenizer_of(content))
+        return tokenizer->encode(text, {.add_special_tokens = special}).ids;
     return codec_for(content, false).encode(text, special);
 }
 
 std::string detokenize(const Model &model, std::span<const int32_t> ids, bool skip_special) {
     const model::Model &content = *detail::Access::model(model);
-    if (content.reading) return content.reading->tokenizer.decode(ids, skip_special);
+    if (const Tokenizer *tokenizer = tokenizer_of(content)) return tokenizer->decode(ids, skip_special);
     return writing_of(content).target->decode(ids, !skip_special);
 }
 
@@ -269,11 +276,9 @@ std::vector<TokenText> token_texts(const Model &model, bool written) {
         for (std::string &each : bytes) out.push_back({entry(static_cast<int32_t>(out.size())), std::move(each)});
         return out;
     };
-    if (content.reading) {
-        const Tokenizer &tokenizer = content.reading->tokenizer;
-        return with(tokenizer::token_bytes(tokenizer, false, true),
-                    [&](int32_t id) { return tokenizer.token(id).value_or(""); });
-    }
+    if (const Tokenizer *tokenizer = tokenizer_of(content))
+        return with(tokenizer::token_bytes(*tokenizer, false, true),
+                    [&](int32_t id) { return tokenizer->token(id).value_or(""); });
     const model::TextCodec &codec = codec_for(content, written);
     return with(codec.bytes(false, true), [&](int32_t id) { return codec.token(id); });
 }

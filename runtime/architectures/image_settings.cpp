@@ -289,8 +289,9 @@ Preparation preparation_of(const Config &config, std::string_view model_type) {
                        "pan_and_scan_min_ratio_to_activate"});
     if (processor.name == "LayoutLMv3") config.ignore({"apply_ocr", "ocr_lang", "tesseract_config"}); // of words
     // Images are always of three colours; the others are about calls of the processor, and classes that are made of it.
-    config.ignore({"crop_pct", "data_format", "default_to_square", "device", "disable_grouping", "do_convert_rgb",
-                   "image_seq_length", "input_data_format", "pad_size", "processor_class", "return_tensors"});
+    config.ignore({"_valid_processor_keys", "crop_pct", "data_format", "default_to_square", "device",
+                   "disable_grouping", "do_convert_rgb", "feature_extractor_type", "image_seq_length",
+                   "input_data_format", "pad_size", "processor_class", "return_tensors"});
     config.finish();
     prepared.steps = std::move(out);
     if (!any_size) prepared.size = crop ? *crop : *resized;

@@ -114,7 +114,7 @@ TokenizerParts byte_level_bpe(const fs::path &folder, const TokenizerSettings &o
     const JsonText document(std::string(vocabulary_text), (folder / "vocab.json").string());
     const Vocabulary vocabulary = tokenizer::read_vocabulary(document.root());
     SpecialTokens tokens(folder, vocabulary);
-    const bool prefixed = options->flag("add_prefix_space", false);
+    const bool prefixed = options->flag("add_prefix_space", kind == "layoutlmv3");
     TokenizerParts out;
     out.model =
         R"({"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":"","end_of_word_suffix":"",)"
@@ -122,7 +122,7 @@ TokenizerParts byte_level_bpe(const fs::path &folder, const TokenizerSettings &o
         vocabulary_text + ",\"merges\":[" + merges_of(folder / "merges.txt") + "]}";
     out.pre_tokenizer = byte_level(prefixed, true);
     out.decoder = byte_level(true, true);
-    if (kind == "roberta") {
+    if (kind == "roberta" || kind == "layoutlmv3") {
         for (const char *purpose : {"bos_token", "cls_token"}) (void)tokens.find(purpose, "<s>");
         for (const char *purpose : {"eos_token", "sep_token"}) (void)tokens.find(purpose, "</s>");
         (void)tokens.find("unk_token", "<unk>"), (void)tokens.find("pad_token", "<pad>");
@@ -157,14 +157,17 @@ TokenizerParts byte_level_bpe(const fs::path &folder, const TokenizerSettings &o
 
 // The kind of byte-level BPE: that of the class ("RobertaTokenizer"), or else that of the model.
 std::string bpe_kind(const TokenizerSettings &options, const std::string &model_type) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> classes{{{"DebertaTokenizer", "deberta"},
-                                                                                    {"GPT2Tokenizer", "gpt2"},
-                                                                                    {"LongformerTokenizer", "roberta"},
-                                                                                    {"RobertaTokenizer", "roberta"},
-                                                                                    {"Qwen2Tokenizer", "qwen2"},
-                                                                                    {"WhisperTokenizer", "gpt2"}}};
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 7> types{{{"deberta", "deberta"},
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 7> classes{
+        {{"DebertaTokenizer", "deberta"},
+         {"GPT2Tokenizer", "gpt2"},
+         {"LayoutLMv3Tokenizer", "layoutlmv3"},
+         {"LongformerTokenizer", "roberta"},
+         {"RobertaTokenizer", "roberta"},
+         {"Qwen2Tokenizer", "qwen2"},
+         {"WhisperTokenizer", "gpt2"}}};
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 8> types{{{"deberta", "deberta"},
                                                                                   {"gpt2", "gpt2"},
+                                                                                  {"layoutlmv3", "layoutlmv3"},
                                                                                   {"longformer", "roberta"},
                                                                                   {"opt", "gpt2"},
                                                                                   {"qwen2", "qwen2"},
@@ -178,11 +181,46 @@ std::string bpe_kind(const TokenizerSettings &options, const std::string &model_
     return "gpt2";
 }
 
+// Whether a text begins with a space is told by the class and by tokenizer_config.json, whatever tokenizer.json says
+// (transformers 5: tokenization_gpt2.py and its kin; 4: tokenization_gpt2_fast.py).
+std::optional<std::string> with_prefix_of_class(const fs::path &folder, const TokenizerSettings &options) {
+    constexpr std::array<std::pair<std::string_view, bool>, 6> classes{{{"BartTokenizer", false},
+                                                                        {"GPT2Tokenizer", false},
+                                                                        {"LayoutLMv3Tokenizer", true},
+                                                                        {"LongformerTokenizer", false},
+                                                                        {"RobertaTokenizer", false},
+                                                                        {"WhisperTokenizer", false}}};
+    const auto known = std::ranges::find(classes, options.class_name(), [](const auto &each) { return each.first; });
+    if (known == classes.end()) return std::nullopt;
+    const bool prefixed = options->flag("add_prefix_space", known->second);
+    const JsonText document(text_of(folder / "tokenizer.json"), (folder / "tokenizer.json").string());
+    const JsonView file = document.root();
+    constexpr const char *steps = "pre_tokenizer", *flag = "add_prefix_space";
+    if (!file.has(steps) || !file.at(steps).is_object() || !file.at(steps).has(flag) ||
+        file.at(steps).at(flag).boolean() == prefixed)
+        return std::nullopt;
+    const auto changed = [&](JsonView part) {
+        std::string out;
+        for (const JsonView each : part.members())
+            out += (out.empty() ? "{" : ",") + json_string(each.key()) + ":" +
+                   (each.key() == flag ? (prefixed ? "true" : "false") : std::string(each.written()));
+        return out + "}";
+    };
+    std::string out;
+    for (const JsonView part : file.members())
+        out += (out.empty() ? "{" : ",") + json_string(part.key()) + ":" +
+               (part.is_object() && part.has(flag) ? changed(part) : std::string(part.written()));
+    return out + "}";
+}
+
 } // namespace
 
 std::optional<std::string> made_tokenizer(const fs::path &folder, const std::string &model_type) {
     const TokenizerSettings options(folder);
-    if (has_file(folder / "tokenizer.json")) return translator_tokenizer(folder, options, model_type);
+    if (has_file(folder / "tokenizer.json")) {
+        if (auto translator = translator_tokenizer(folder, options, model_type)) return translator;
+        return with_prefix_of_class(folder, options);
+    }
     if (has_file(folder / "vocab.txt")) return (model_type == "esm" ? esm(folder) : bert(folder, options)).text();
     if (has_file(folder / "vocab.json") && has_file(folder / "merges.txt"))
         return byte_level_bpe(folder, options, bpe_kind(options, model_type)).text();

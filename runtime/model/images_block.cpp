@@ -242,9 +242,14 @@ void expect_source(JsonView value, const SourceValues &source, const Images &ima
 Images read_page_image(JsonView value, const Graph &graph) {
     value.allow_keys({"patches", "patch", "size", "resize", "scale", "mean", "deviation"});
     (void)value.at("size");
-    return {.graph = graph.name,
-            .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K"),
-            .steps = steps_at(value)};
+    Images out{.graph = graph.name,
+               .patches = input_at(value.at("patches"), graph, DType::f32, 3, "B N K"),
+               .steps = steps_at(value)};
+    if (const auto &resize = out.steps.resize;
+        resize && (resize->height != out.steps.height || resize->width != out.steps.width))
+        value.at("resize").fail("expected the \"height\" and \"width\" of \"size\", " +
+                                std::to_string(out.steps.height) + " and " + std::to_string(out.steps.width));
+    return out;
 }
 
 Images read_images(JsonView value, const Model &model) {

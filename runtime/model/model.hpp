@@ -168,7 +168,7 @@ struct Reading {
     int32_t mask_id = -1;          // stands for a missing one, and its id
 };
 
-// How a model reads pages: their words, where these stand and, mostly, what the page looks like.
+// How a model reads pages: their words, where these stand and, usually, what the page looks like.
 struct Pages {
     Reading reading;                  // of the words; gives classes of pages, those of tokens, or answers
     std::string boxes = {};           // an input of its graph, i32 (B, T, 4)

@@ -17,6 +17,8 @@ Pages read_pages(JsonView value, const Model &model, const TextFiles &files) {
         image = read_page_image(value.at("image"), graph);
         beside.push_back(image->patches);
     }
+    for (const char *key : {"fill", "pair", "prompts"})
+        if (reading.has(key)) reading.at(key).fail("the words of pages do not have it");
     Pages out{.reading = read_reading(reading, model, files, beside), .boxes = boxes, .image = std::move(image)};
     out.reading.place = "/pages/reading/";
     using enum Reading::Gives;

@@ -26,9 +26,9 @@ void add_windows(const model::Reading &model, const TextPair &pair, size_t numbe
     };
     constexpr EncodeOptions bare{.add_special_tokens = false};
     const auto longest = static_cast<size_t>(model.longest);
-    const size_t question = model.tokenizer.encode(pair.first, bare).size();
-    const Encoding all = model.tokenizer.encode(pair.first, pair.second);
-    const auto own = static_cast<size_t>(std::ranges::count(all.special, false)), text = own - question;
+    const Encoding all = model.tokenizer.encode(pair.first, pair.second),
+                   alone = model.tokenizer.encode(pair.second, bare);
+    const size_t question = question_tokens(all, model.tokenizer.encode(pair.first, bare), alone), text = alone.size();
     if (question == 0 || text == 0) refuse("expected a question and a text that are not empty");
     if (all.size() <= longest) {
         out.push_back({number, question, all});

@@ -110,7 +110,8 @@ std::vector<Found> run(detail::SessionState &session, const model::Reading &mode
         for (size_t b = 0; b < batch.size(); ++b) {
             out[batch[b]].values = values_of(model, *rows[b], output.f32().subspan(b * stride, stride),
                                              static_cast<size_t>(output.shape().back()));
-            expect_finite(out[batch[b]].values, std::string(batches.what) + " " + std::to_string(batch[b] + 1));
+            expect_finite(out[batch[b]].values,
+                          batches.name ? batches.name(batch[b]) : "text " + std::to_string(batch[b] + 1));
         }
         first += batch.size();
         if (batches.progress) batches.progress(first, order.size());

@@ -23,7 +23,7 @@ struct Found {
 struct Batches {
     size_t most = 32;                                        // texts in one
     size_t uncounted = 0;                                    // how many tokens at the start of each do not count
-    const char *what = "text";                               // as errors call each
+    std::function<std::string(size_t text)> name{};          // as errors call it; default: "text 1", ...
     std::function<void(size_t done, size_t all)> progress{}; // after every batch
     // Adds what else the graph takes for a batch of these texts, in so many rows of so many tokens.
     std::function<void(std::span<const size_t> texts, int64_t rows, int64_t length, TensorMap &inputs)> more{};

@@ -6,6 +6,7 @@
 #include "reading/image_inputs.hpp"
 #include "reading/reading.hpp"
 #include "reading/spans.hpp"
+#include "tokenizer/post_processor.hpp"
 #include "tokenizer/unicode.hpp"
 
 #include <algorithm>
@@ -31,13 +32,17 @@ struct Part {
 
 void expect_page(const model::Pages &model, const Page &page, size_t number) {
     if (page.words.empty()) refuse(number, "expected words, found none");
-    for (size_t i = 0; i < page.words.size(); ++i)
-        for (const int32_t side : page.words[i].box)
+    for (size_t i = 0; i < page.words.size(); ++i) {
+        const auto &[text, box] = page.words[i];
+        const std::string word = "word " + std::to_string(i + 1) + ": ";
+        if (first_invalid_utf8(text) != text.size()) refuse(number, word + in_quotes(text) + " is not valid UTF-8");
+        for (const int32_t side : box)
             if (side < 0 || side > 1000)
-                refuse(number, "word " + std::to_string(i + 1) +
-                                   ": expected a box of left, top, right and bottom from 0 to 1000, thousandths of "
-                                   "the page, found " +
+                refuse(number, word +
+                                   "expected a box of left, top, right and bottom from 0 to 1000, thousandths of the "
+                                   "page, found " +
                                    std::to_string(side));
+    }
     if (!model.image) return;
     if (page.image.pixels.empty()) refuse(number, "expected an image: this model sees pages");
     expect_pixels(page.image, number);
@@ -65,40 +70,39 @@ std::vector<std::string> words_of(const std::string &text) {
 
 size_t own_tokens(const Encoding &encoding) { return static_cast<size_t>(std::ranges::count(encoding.special, false)); }
 
-// The page's words behind those of a question, of which there may be none.
-Encoding encoding_of(const model::Reading &model, const std::vector<std::string> &question, const Page &page,
-                     size_t number) {
+Encoding encoding_of(const model::Reading &model, const Page &page, size_t number) {
     try {
-        const std::vector<std::string> words = texts_of(page.words);
-        return question.empty() ? model.tokenizer.encode_words(words) : model.tokenizer.encode_words(question, words);
-    } catch (const Error &e) { // it is not UTF-8
+        return model.tokenizer.encode_words(texts_of(page.words));
+    } catch (const Error &e) { // the vocabulary cannot express a word
         refuse(number, e.what());
     }
 }
 
 // All of a page, in parts if it is too long. Each shares this many tokens of its words with the one before, or half of
-// them (transformers 4, pipelines/document_question_answering.py).
+// them (transformers, pipelines/document_question_answering.py).
 size_t shared_by_parts(size_t longest, size_t room) {
     const size_t usual = std::min<size_t>(longest / 2, 256);
     return usual < room ? usual : room / 2;
 }
 
-void add_parts(const model::Reading &model, const Part &whole, std::vector<Part> &out) {
+// `whole`: of `asked` tokens of a question, and those of the page's words behind them.
+void add_parts(const model::Reading &model, size_t page, size_t asked, const Encoding &whole, std::vector<Part> &out) {
     const auto longest = static_cast<size_t>(model.longest);
-    const Encoding &all = whole.encoding;
-    const size_t text = own_tokens(all) - whole.asked, taken = all.size() - text;
-    if (text == 0) refuse(whole.page, "its words have no tokens");
+    const size_t words = own_tokens(whole) - asked, taken = whole.size() - words;
+    if (words == 0) refuse(page, "its words have no tokens");
     if (taken >= longest)
-        refuse(whole.page, "the question has " + std::to_string(whole.asked) +
-                               " tokens, which leaves no room for words; the model takes " + std::to_string(longest) +
-                               " of both");
+        refuse(page, "the model takes " + std::to_string(longest) + " tokens at a time, and " + std::to_string(taken) +
+                         " of the question, with those around it, leave no room for words");
+    size_t first = 0; // token of the words, which stand together
+    for (size_t own = 0; whole.special[first] || own++ < asked;) ++first;
     const size_t room = longest - taken, shared = shared_by_parts(longest, room);
-    for (const size_t begin : window_starts(text, room, shared)) {
-        Part part = whole;
-        part.begin = begin, part.first = begin == 0, part.last = begin + room >= text;
-        part.encoding = without(all, [&](size_t token) {
-            return token < whole.asked || (token - whole.asked >= begin && token - whole.asked < begin + room);
-        });
+    const Encoding before = slice(whole, 0, first), behind = slice(whole, first + words, whole.size());
+    for (const size_t begin : window_starts(words, room, shared)) {
+        const size_t end = std::min(begin + room, words);
+        Part part{.page = page, .asked = asked, .begin = begin, .first = begin == 0, .last = end == words};
+        part.encoding = before;
+        tokenizer::append(part.encoding, slice(whole, first + begin, first + end));
+        tokenizer::append(part.encoding, behind);
         out.push_back(std::move(part));
     }
 }
@@ -144,7 +148,10 @@ std::vector<Found> run(detail::SessionState &session, const model::Pages &model,
         add_inputs(model, pages, images, chosen, shapes_of(model, rows, length), inputs);
     };
     return reading::run(session, model.reading, std::move(encodings),
-                        {.most = options.batch, .what = "part", .progress = options.progress, .more = more});
+                        {.most = options.batch,
+                         .name = [&](size_t i) { return "page " + std::to_string(parts[i].page + 1); },
+                         .progress = options.progress,
+                         .more = more});
 }
 
 // The classes of a word are those that the part gives in which most tokens stand around it.
@@ -190,7 +197,8 @@ std::string joined(const Page &page, size_t first, size_t last) {
     return out;
 }
 
-// As the pipeline "document-question-answering" of transformers finds them, but each only once.
+// As the pipeline "document-question-answering" of transformers would, if it showed the model the image: among the
+// words alone. Each is found once.
 void add_answers(const Part &part, const Found &found, const Page &page, const PageOptions &options,
                  std::vector<PageAnswer> &out) {
     const Encoding &tokens = found.encoding;
@@ -232,7 +240,7 @@ std::vector<std::vector<LabelScore>> classify_pages(detail::SessionState &sessio
     std::vector<Part> parts;
     for (size_t i = 0; i < pages.size(); ++i) {
         expect_page(model, pages[i], i);
-        Part part{.page = i, .encoding = encoding_of(model.reading, {}, pages[i], i)};
+        Part part{.page = i, .encoding = encoding_of(model.reading, pages[i], i)};
         if (options.truncate) truncate(part.encoding, longest, own_tokens(part.encoding), model.reading.cut);
         if (const std::string why = why_not(part.encoding, longest, 0); !why.empty()) refuse(i, why);
         parts.push_back(std::move(part));
@@ -250,7 +258,7 @@ std::vector<std::vector<WordLabels>> label_words(detail::SessionState &session, 
     std::vector<Labels> labels;
     for (size_t i = 0; i < pages.size(); ++i) {
         expect_page(model, pages[i], i);
-        add_parts(model.reading, {.page = i, .encoding = encoding_of(model.reading, {}, pages[i], i)}, parts);
+        add_parts(model.reading, i, 0, encoding_of(model.reading, pages[i], i), parts);
         labels.emplace_back(model.reading, pages[i].words.size());
     }
     const std::vector<Found> found = run(session, model, pages, parts, options);
@@ -278,12 +286,13 @@ std::vector<std::vector<PageAnswer>> answer_pages(detail::SessionState &session,
             fail("expected a page below " + std::to_string(pages.size()) + ", found " + std::to_string(page));
         if (const size_t bad = first_invalid_utf8(text); bad != text.size())
             fail("invalid UTF-8 at offset " + std::to_string(bad));
-        const std::vector<std::string> question = words_of(text);
-        const size_t asked = model.reading.tokenizer.encode_words(question, {.add_special_tokens = false}).size();
-        if (asked == 0) fail("expected a text that is not empty");
-        add_parts(model.reading,
-                  {.page = page, .asked = asked, .encoding = encoding_of(model.reading, question, pages[page], page)},
-                  parts);
+        constexpr EncodeOptions bare{.add_special_tokens = false};
+        const std::vector<std::string> question = words_of(text), words = texts_of(pages[page].words);
+        const Encoding alone = model.reading.tokenizer.encode_words(question, bare);
+        if (alone.size() == 0) fail("expected a text that is not empty");
+        const Encoding both = model.reading.tokenizer.encode_words(question, words);
+        const size_t asked = question_tokens(both, alone, model.reading.tokenizer.encode_words(words, bare));
+        add_parts(model.reading, page, asked, both, parts);
         question_of.resize(parts.size(), q);
     }
     const std::vector<Found> found = run(session, model, pages, parts, options);
@@ -307,7 +316,7 @@ TensorMap usual_inputs(const model::Pages &model) {
     std::vector<Part> parts;
     for (Page &page : pages) {
         if (model.image) page.image = usual_picture(*model.image);
-        parts.push_back({.page = parts.size(), .encoding = encoding_of(model.reading, {}, page, parts.size())});
+        parts.push_back({.page = parts.size(), .encoding = encoding_of(model.reading, page, parts.size())});
     }
     std::vector<const Part *> chosen;
     std::vector<const Encoding *> texts;

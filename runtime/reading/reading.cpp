@@ -187,6 +187,18 @@ Encoding without(const Encoding &encoding, const std::function<bool(size_t own)>
     return only(encoding, [&](size_t token) { return encoding.special[token] || keep(own++); });
 }
 
+size_t question_tokens(const Encoding &both, const Encoding &question, const Encoding &text) {
+    std::vector<std::pair<int32_t, int32_t>> own, wanted; // ids, and the words that they are of
+    for (size_t i = 0; i < both.size(); ++i)
+        if (!both.special[i]) own.emplace_back(both.ids[i], both.words[i]);
+    for (const Encoding *each : {&question, &text})
+        for (size_t i = 0; i < each->size(); ++i) wanted.emplace_back(each->ids[i], each->words[i]);
+    if (own != wanted)
+        throw Error(ErrorCode::input, "the tokenizer does not put a question before its text, each of them once; such "
+                                      "tokenizers are not supported for answers");
+    return question.size();
+}
+
 Encoding only(const Encoding &encoding, const std::function<bool(size_t token)> &keep) {
     Encoding out;
     for (size_t i = 0; i < encoding.size(); ++i) {
@@ -199,6 +211,15 @@ Encoding only(const Encoding &encoding, const std::function<bool(size_t token)> 
         out.words.push_back(encoding.words[i]);
     }
     return out;
+}
+
+Encoding slice(const Encoding &encoding, size_t begin, size_t end) {
+    const auto of = [&](const auto &list) {
+        const auto at = [&](size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(i); };
+        return std::decay_t<decltype(list)>(at(begin), at(end));
+    };
+    return {of(encoding.ids),   of(encoding.tokens),  of(encoding.offsets),
+            of(encoding.types), of(encoding.special), of(encoding.words)};
 }
 
 std::vector<Text> single(const std::vector<std::string> &texts) {

@@ -43,8 +43,16 @@ void truncate(Encoding &encoding, size_t longest, size_t first, model::Reading::
 // number among them.
 [[nodiscard]] Encoding without(const Encoding &encoding, const std::function<bool(size_t own)> &keep);
 
+// How many tokens of a question come before those of its text, the special ones aside: `both` as the tokenizer gives
+// them together, and what it gives for each alone, without special ones. Throws Error(input) for a tokenizer that puts
+// them together in another way than one behind the other.
+[[nodiscard]] size_t question_tokens(const Encoding &both, const Encoding &question, const Encoding &text);
+
 // The tokens whose numbers `keep` does not refuse.
 [[nodiscard]] Encoding only(const Encoding &encoding, const std::function<bool(size_t token)> &keep);
+
+// The tokens [begin, end).
+[[nodiscard]] Encoding slice(const Encoding &encoding, size_t begin, size_t end);
 
 // In the order of the texts. Throws Error(usage) for a model that does not read texts, Error(input) for a text that has
 // no tokens or, unless options.truncate, more than the model takes.

@@ -10,11 +10,13 @@ import json
 import pathlib
 import shutil
 import sys
+import tempfile
 
 import numpy
 import torch
 import transformers as T
 from PIL import Image
+from tokenizers import Tokenizer
 from transformers.pipelines.document_question_answering import select_starts_ends
 
 here = pathlib.Path(__file__).parent
@@ -110,6 +112,34 @@ def answers_of(model, processor, question, most):
     return [dict(text=" ".join((texts * 2)[a : b + 1]), first=a, last=b, score=score) for (a, b), score in ranked]
 
 
+def prefixes():
+    """Whether a text begins with a space: by the class, tokenizer.json and tokenizer_config.json."""
+    written = json.loads((here / "words" / "tokenizer.json").read_text())
+    out = []
+    for name in ("LayoutLMv3Tokenizer", "RobertaTokenizerFast", "LongformerTokenizer", "BartTokenizer", "GPT2Tokenizer",
+                 "WhisperTokenizer", "PreTrainedTokenizerFast"):
+        for in_json in (True, False):
+            for in_config in (True, False, None):
+                with tempfile.TemporaryDirectory() as folder:
+                    for part in ("pre_tokenizer", "post_processor"):
+                        written[part]["add_prefix_space"] = in_json
+                    config = {"tokenizer_class": name} | ({} if in_config is None else {"add_prefix_space": in_config})
+                    (pathlib.Path(folder) / "tokenizer.json").write_text(json.dumps(written))
+                    (pathlib.Path(folder) / "tokenizer_config.json").write_text(json.dumps(config))
+                    tokenizer = T.AutoTokenizer.from_pretrained(folder).backend_tokenizer
+                out.append([name, in_json, in_config, tokenizer.encode("dog", add_special_tokens=False).ids])
+    return out
+
+
+def split_words():
+    """Words that a tokenizer takes one by one: token ids, and the number of each token's word."""
+    tokenizer = Tokenizer.from_file(str(here / "words" / "tokenizer.json"))
+    lists = [["the", "", "dog", " ", "don't", "a b", "Caf\u00e9", "<s>", "x</s>y"], ["dog"], [""]]
+    found = [tokenizer.encode(words, is_pretokenized=True) for words in lists]
+    found += [tokenizer.encode(first, second, is_pretokenized=True) for first in lists for second in lists]
+    return [lists, [[each.ids, [-1 if word is None else word for word in each.word_ids]] for each in found]]
+
+
 def main():
     write_page()
     sizes = dict(hidden_size=24, num_hidden_layers=1, num_attention_heads=3, intermediate_size=28, coordinate_size=4,
@@ -141,6 +171,7 @@ def main():
             expected[name] = {classes[i]: float(score) for i, score in enumerate(scores)}
         else:
             expected[name] = labels_of_words(model, processor)
+    expected |= dict(prefixes=prefixes(), split_words=split_words())
     (here / "expected.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
 
 
