@@ -92,7 +92,12 @@ def _clean(values, mask):
 
 
 def _outputs(results, names):
-    return {ours: results[theirs] for ours, theirs in names.items() if results.get(theirs) is not None}
+    out = {ours: results[theirs] for ours, theirs in names.items() if results.get(theirs) is not None}
+    if "start_logits" in results and "logits" in names:  # where answers begin and end
+        import torch
+
+        out["logits"] = torch.stack([results["start_logits"], results["end_logits"]], -1)
+    return out
 
 
 def _record_decoder(model, place, texts):
@@ -142,6 +147,8 @@ def _record_pages(model, place, texts):
     if "hidden" in outputs and config.visual_embed:
         outputs["image_hidden"] = outputs["hidden"][:, length:]
         outputs["hidden"] = outputs["hidden"][:, :length]
+    if "start_logits" in results:
+        outputs["logits"] = outputs["logits"][:, :length]
     return [("encode", inputs, _clean(outputs, mask))], _clean(modules, mask), []
 
 

@@ -50,6 +50,8 @@ class DecoderGraph {
 
     // Whether it continues texts.
     [[nodiscard]] bool continues() const { return task_ == Task::words; }
+    // Whether it scores words, to continue texts or to rank them.
+    [[nodiscard]] bool scores_words() const { return continues() || draft_->token_score; }
 
     // Of queries or keys, before their positions, such as [](MODULE.q_norm, q, heads) { ... }.
     using HeadNorm =

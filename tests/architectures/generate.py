@@ -1,7 +1,8 @@
 """Writes what generate() of the PyPI package transformers makes of generation_config.json, with the tiny models of models/.
 
     python3 -m venv venv && venv/bin/pip install torch transformers safetensors accelerate
-    venv/bin/python tests/architectures/generate.py        writes generated.json
+    venv/bin/python tests/architectures/generate.py            writes generated.json
+    venv/bin/python tests/architectures/generate.py NAME...    writes the cases of these models anew
 
 Every case is a model, changes to its config.json, a generation_config.json (or none), the ids that it is given, and the
 ids of the hypotheses that come of it, best first. Models that transcribe are given a sound instead, by the frequencies of
@@ -15,6 +16,7 @@ import math
 import pathlib
 import random
 import shutil
+import sys
 import tempfile
 import warnings
 
@@ -312,7 +314,33 @@ def graphs_of(folder):
         return golden.metadata()["graphs"].split()
 
 
+def usual_cases(folder, rng):
+    """Of a model that generates: greedily and with beams."""
+    for settings in ({"max_new_tokens": 12}, {"max_new_tokens": 6, "num_beams": 3}):
+        start = {"decoder_start_token_id": 4} if "encode" in graphs_of(folder) else {}
+        yield case_of(folder.name, start | settings, rng)
+
+
+def written(names, cases, drawn, beams):
+    rows = lambda items: "[\n" + ",\n".join(json.dumps(item, separators=(",", ":")) for item in items) + "\n]"
+    (here / "generated.json").write_text('{"keys": ' + json.dumps(names) + ',\n"cases": ' + rows(filter(None, cases)) +
+                                         ',\n"distributions": ' + rows(drawn) + ',\n"sampled_beams": ' + rows(beams) + "}\n")
+
+
+def renew(names):
+    known = json.loads((here / "generated.json").read_text())
+    special = set(names) & {*decoders, *translators, *transcribers}
+    if special:
+        raise SystemExit(f"{', '.join(sorted(special))}: has cases of its own; without names, all are written")
+    cases = [case for case in known["cases"] if case["model"] not in names]
+    for name in names:
+        cases += usual_cases(here / "models" / name, random.Random(name))
+    written(known["keys"], cases, known["distributions"], known["sampled_beams"])
+
+
 def main():
+    if sys.argv[1:]:
+        return renew(sys.argv[1:])
     rng = random.Random(11)
     cases = []
     for name in decoders + translators + transcribers:
@@ -330,14 +358,8 @@ def main():
         done = decoders + translators + transcribers + ["whisper_untied", "t5", "marian_two", "marian_untied"] + [
             path.name for path in (here / "models").glob("moonshine*")]  # which make_speech.py asks
         if "decode" in graphs_of(folder) and folder.name not in done:
-            for settings in ({"max_new_tokens": 12}, {"max_new_tokens": 6, "num_beams": 3}):
-                start = {"decoder_start_token_id": 4} if "encode" in graphs_of(folder) else {}
-                cases.append(case_of(folder.name, start | settings, rng))
-    cases = [case for case in cases if case]
-    rows = lambda items: "[\n" + ",\n".join(json.dumps(item, separators=(",", ":")) for item in items) + "\n]"
-    (here / "generated.json").write_text(
-        '{"keys": ' + json.dumps(keys()) + ',\n"cases": ' + rows(cases) + ',\n"distributions": ' +
-        rows(distributions(rng)) + ',\n"sampled_beams": ' + rows(sampled_beams()) + "}\n")
+            cases += usual_cases(folder, rng)
+    written(keys(), cases, distributions(rng), sampled_beams())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 // Models of sentence-transformers, compared with that package. sentences/make.py wrote them.
 #include "architectures/pair_text.hpp"
 #include "catch.hpp"
-#include "folders.hpp"
+#include "with_tokenizer.hpp"
 
 #include <lamina/convert.hpp>
 #include <lamina/inspect.hpp>
@@ -240,6 +240,30 @@ TEST_CASE("sentences: a reranker with a chat template reads pairs, and what it i
                    (void)classify_pairs(session, {{"a fox", std::string(200, 'x')}});
                }),
                contains("expected at most 140"));
+}
+
+TEST_CASE("sentences: scores of a reranker that is asked have the factor of its logits") {
+    for (const auto &[name, key, inverse] : {std::tuple("granite", "logits_scaling", true),
+                                             {"cohere", "logit_scale", false},
+                                             {"falcon_h1", "lm_head_multiplier", false},
+                                             {"granite_hybrid", "logits_scaling", true}}) {
+        INFO(name);
+        const auto score = [&, name = name, key = key](double factor) {
+            const WithTokenizer folder(name, {{key, factor}});
+            folder.write("modules.json",
+                         R"([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+                             {"idx": 1, "name": "1", "path": "1_LogitScore",
+                              "type": "sentence_transformers.cross_encoder.modules.logit_score.LogitScore"}])");
+            folder.write("sentence_bert_config.json", R"({"transformer_task": "text-generation"})");
+            fs::create_directory(folder.path() / "1_LogitScore");
+            folder.write("1_LogitScore/config.json", R"({"true_token_id": 7, "false_token_id": 5})");
+            Session session = folder.session();
+            return classify_pairs(session, {{"w3 w4", "w8 w9"}}, {.raw_scores = true}).front().front().score;
+        };
+        const double once = score(1.5), twice = score(3);
+        CHECK(std::abs(once) > 1e-3);
+        CHECK_THAT(twice / once, matchers::within_abs(inverse ? 0.5 : 2, 1e-3));
+    }
 }
 
 TEST_CASE("sentences: a reranker whose chat template takes no system message is asked without a prompt") {

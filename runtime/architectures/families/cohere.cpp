@@ -59,7 +59,7 @@ void build(Draft &draft, bool alternates) {
             {.hidden = hidden, .activation = activation, .gate = "gate_proj", .residual = attended, .biased = false});
     }
     std::string norm = "model.norm";
-    if (decoder.continues()) norm = scaled_norm(draft, graph, norm, width, scale);
+    if (decoder.scores_words()) norm = scaled_norm(draft, graph, norm, width, scale);
     decoder.add_outputs(graph.layer_norm(norm, x, {.eps = eps, .biased = false}),
                         {.vocabulary = vocabulary, .table = "model.embed_tokens.weight"});
 }

@@ -187,7 +187,7 @@ void build(Draft &draft) {
             {.hidden = hidden, .activation = activation, .gate = "gate_proj", .residual = x, .biased = mlp_biased});
     }
     std::string norm = "model.final_layernorm";
-    if (factor.logits != 1 && decoder.continues()) norm = scaled_norm(draft, graph, norm, width, factor.logits);
+    if (factor.logits != 1 && decoder.scores_words()) norm = scaled_norm(draft, graph, norm, width, factor.logits);
     decoder.add_outputs(normed(norm, x), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 

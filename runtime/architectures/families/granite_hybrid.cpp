@@ -122,7 +122,7 @@ void build(Draft &draft) {
                                 .biased = false});
     }
     std::string norm = "model.norm";
-    if (factor.logits != 1 && decoder.continues()) norm = scaled_norm(draft, graph, norm, width, factor.logits);
+    if (factor.logits != 1 && decoder.scores_words()) norm = scaled_norm(draft, graph, norm, width, factor.logits);
     decoder.add_outputs(graph.rms_norm(norm, x, {.eps = eps}), {.vocabulary = vocabulary, .table = table + ".weight"});
 }
 

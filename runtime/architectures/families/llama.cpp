@@ -156,7 +156,7 @@ void build(Draft &draft, const Kind &kind) {
         x = decoder.with_details(layer, i, x);
     }
     std::string norm = "model.norm";
-    if (factor.logits != 1 && decoder.continues()) norm = scaled_norm(draft, graph, norm, width, factor.logits);
+    if (factor.logits != 1 && decoder.scores_words()) norm = scaled_norm(draft, graph, norm, width, factor.logits);
     x = graph.rms_norm(norm, x, {.eps = eps});
     decoder.add_outputs(x, {.vocabulary = vocabulary, .table = table + ".weight"});
 }
