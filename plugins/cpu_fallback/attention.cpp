@@ -78,58 +78,117 @@ class Attention {
             }
     }
 
+    struct Keys { // of one sequence, that some query may attend to, before masks; rows of the cache or of k
+        int64_t begin, end;
+    };
+
     // ---- One query a sequence, as when a text is generated ----
 
-    // Keys and values are read as they are stored, on all threads, once for all heads that share them.
+    // Keys and values are read as they are stored, in ranges of keys: each on one thread for all heads, a few rows at a
+    // time, so that memory is read once and from front to back. How long ranges are depends on the keys alone, and so
+    // results do not depend on threads.
+    struct Range {
+        int64_t b;
+        Keys keys;
+    };
+    // Of the ranges: for each head, the greatest score, and relative to it the sum of weights and that of values.
+    struct Sums {
+        Matrix greatest, total, values;
+    };
+
     void attend_single_queries() const {
-        const int64_t sharing = heads_ / kv_heads_, all = q_.batch * kv_heads_;
-        const int64_t part = std::max<int64_t>(part_values / (sharing * key_rows_ * head_dim_), 1);
-        const Matrix scores(all * sharing, key_rows_);
-        in_parallel(ceil_div(all, part), [&](int64_t p) {
-            for (int64_t i = p * part; i < std::min((p + 1) * part, all); ++i)
-                attend_sharing_heads(i / kv_heads_, i % kv_heads_, scores.data() + i * sharing * key_rows_);
+        const Array<Range> kept(q_.batch * most_ranges);
+        const std::span<const Range> ranges = ranges_of_keys(kept.data());
+        const auto count = static_cast<int64_t>(ranges.size());
+        int64_t longest = 0;
+        for (const Range &range : ranges) longest = std::max(longest, range.keys.end - range.keys.begin);
+        const Sums sums{{count, heads_}, {count, heads_}, {count, heads_ * head_dim_}};
+        const int64_t work = std::max<int64_t>(longest * heads_ * head_dim_, 1);
+        in_ranges(count, part_values / work + 1, [&](int64_t begin, int64_t end) {
+            const Matrix scores(heads_, longest);
+            for (int64_t i = begin; i < end; ++i) attend(ranges[static_cast<size_t>(i)], i, scores.data(), sums);
         });
+        for (int64_t b = 0, first = 0, end = 0; b < q_.batch; ++b, first = end) {
+            while (end < count && ranges[static_cast<size_t>(end)].b == b) ++end;
+            for (int64_t h = 0; h < heads_; ++h) join(b, h, first, end, sums);
+        }
     }
-    void attend_sharing_heads(int64_t b, int64_t kv_head, float *scores) const {
-        const auto [begin, end] = keys_of(b);
-        const int64_t count = heads_ / kv_heads_, n = end - begin, at = (b * heads_ + kv_head * count) * head_dim_;
-        const float *q = queries_.f32().data() + at;
-        float *o = out_.f32().data() + at;
-        std::fill_n(scores, count * n, 0.0F);
-        std::fill_n(o, count * head_dim_, 0.0F);
-        const WeightRows keys = stored_head(keys_, b, kv_head);
-        if (head_dim_ % group == 0)
-            add_products(keys, {q, count, head_dim_}, scores, n);
-        else
-            add_products(keys, FewRowsFor(keys, q, count).rows(), scores, n);
-        for (int64_t h = 0; h < count; ++h) {
+    static constexpr int64_t most_ranges = 16; // of a sequence
+    [[nodiscard]] std::span<const Range> ranges_of_keys(Range *const first) const {
+        constexpr int64_t least = 64; // keys of a range, but for the last
+        Range *next = first;
+        for (int64_t b = 0; b < q_.batch; ++b) {
+            const auto [begin, end] = keys_of(b);
+            const int64_t size = std::max<int64_t>(ceil_div(ceil_div(end - begin, most_ranges), least), 1) * least;
+            for (int64_t at = begin; at < end; at += size) *next++ = {b, {at, std::min(at + size, end)}};
+        }
+        return {first, next};
+    }
+    void attend(const Range &range, int64_t number, float *scores, const Sums &sums) const {
+        const auto [b, keys] = range;
+        const int64_t sharing = heads_ / kv_heads_, n = keys.end - keys.begin;
+        float *const o = sums.values.data() + number * heads_ * head_dim_;
+        std::fill_n(scores, heads_ * n, 0.0F);
+        std::fill_n(o, heads_ * head_dim_, 0.0F);
+        const float *const own = queries_.f32().data() + b * heads_ * head_dim_;
+        const FewRowsFor padded(stored_head(keys_, b, 0, keys), own, heads_);
+        const FewRows q = padded.rows();
+        in_blocks(keys_, keys, [&](Keys some) {
+            for (int64_t h = 0; h < kv_heads_; ++h)
+                add_products(stored_head(keys_, b, h, some), {q.values + h * sharing * q.step, sharing, q.step},
+                             scores + h * sharing * n + some.begin - keys.begin, n);
+        });
+        for (int64_t h = 0; h < heads_; ++h) {
             float *const row = scores + h * n;
             scale(row, n, score_factor_);
-            finish_scores(b, kv_head * count + h, 0, {begin, end}, row, 1);
-            const float sink = sink_of(kv_head * count + h), most = std::max({greatest(row, n), sink, least_score});
-            const double total = exponentials(row, n, most) + (sinks_ ? std::exp(double{sink} - most) : 0);
-            scale(row, n, static_cast<float>(total == 0 ? 0 : 1 / total));
+            finish_scores(b, h, 0, keys, row, 1);
+            const float most = std::max(greatest(row, n), least_score);
+            sums.greatest.data()[number * heads_ + h] = most;
+            sums.total.data()[number * heads_ + h] = static_cast<float>(exponentials(row, n, most));
         }
-        add_weighted(stored_head(values_, b, kv_head), scores, n, count, o, head_dim_);
+        in_blocks(values_, keys, [&](Keys some) {
+            for (int64_t h = 0; h < kv_heads_; ++h)
+                add_weighted(stored_head(values_, b, h, some), scores + h * sharing * n + some.begin - keys.begin, n,
+                             sharing, o + h * sharing * head_dim_, head_dim_);
+        });
+    }
+    // Calls f for some keys at a time, whose rows stay in a cache while all heads read them.
+    template <class F> void in_blocks(const Tensor &all, Keys keys, F &&f) const {
+        constexpr int64_t bytes = 65536;
+        const int64_t size = std::clamp<int64_t>(bytes / std::max<int64_t>(all.row_bytes(), 1), 4, 128);
+        for (int64_t at = keys.begin; at < keys.end; at += size) f({at, std::min(at + size, keys.end)});
+    }
+    // Of one head, what ranges [first, end) found.
+    void join(int64_t b, int64_t h, int64_t first, int64_t end, const Sums &sums) const {
+        float *const o = out_.f32().data() + (b * heads_ + h) * head_dim_;
+        std::fill_n(o, head_dim_, 0.0F);
+        const float sink = sink_of(h);
+        float most = sink;
+        for (int64_t i = first; i < end; ++i) most = std::max(most, sums.greatest.data()[i * heads_ + h]);
+        double total = sinks_ ? std::exp(double{sink} - most) : 0;
+        for (int64_t i = first; i < end; ++i) {
+            const double share = std::exp(double{sums.greatest.data()[i * heads_ + h]} - most);
+            total += share * sums.total.data()[i * heads_ + h];
+            const float *const values = sums.values.data() + (i * heads_ + h) * head_dim_;
+            const auto factor = static_cast<float>(share);
+            for (int64_t c = 0; c < head_dim_; ++c) o[c] += factor * values[c];
+        }
+        scale(o, head_dim_, static_cast<float>(total == 0 ? 0 : 1 / total));
     }
     // The score of a key whose value is 0; the least one, if there is none.
     [[nodiscard]] float sink_of(int64_t head) const {
         return sinks_ ? sinks_.f32()[static_cast<size_t>(head)] : least_score;
     }
-    // Of all keys or values, those of a head that the query of a sequence may attend to.
-    [[nodiscard]] WeightRows stored_head(const Tensor &all, int64_t b, int64_t kv_head) const {
-        const auto [begin, end] = keys_of(b);
+    // Some keys or values of a head, as they are stored.
+    [[nodiscard]] WeightRows stored_head(const Tensor &all, int64_t b, int64_t kv_head, Keys keys) const {
         const StorageType &type = storage_type(all.dtype());
-        const int64_t first = cached_ ? b * key_rows_ + begin : k_.row(b, begin);
-        return {all.dtype(), all.stored_row(first) + type.row_bytes(kv_head * head_dim_), end - begin, head_dim_,
-                all.row_bytes() * (cached_ ? 1 : k_.time_stride)};
+        const int64_t first = cached_ ? b * key_rows_ + keys.begin : k_.row(b, keys.begin);
+        return {all.dtype(), all.stored_row(first) + type.row_bytes(kv_head * head_dim_), keys.end - keys.begin,
+                head_dim_, all.row_bytes() * (cached_ ? 1 : k_.time_stride)};
     }
 
     // ---- Keys ----
 
-    struct Keys { // of one sequence, that some query may attend to, before masks; rows of the cache or of k
-        int64_t begin, end;
-    };
     [[nodiscard]] Keys keys_of(int64_t b) const {
         const int64_t first = first_position(b);
         int64_t end = cached_ ? std::min(first + q_.length, key_rows_) : k_.length;
