@@ -33,16 +33,15 @@ std::vector<PageWord> words_in(const std::string &file, const std::string &image
 
 std::string words_beside(const std::string &image) { return fs::path(image).replace_extension(".tsv").string(); }
 
-Page page_of(const std::string &image, const std::string &words, const Model &model) {
+Page page_of(const std::string &image, const std::string &words, const PageReading &model) {
     Page out{words_in(words, image)};
     if (out.words.empty()) throw Error(ErrorCode::input, words + ": the page has no words");
-    if (inspect(model).pages->sees) out.image = read_image(image);
+    if (model.sees) out.image = read_image(image);
     return out;
 }
 
 PageRun::PageRun(const Model &model, Session session, Output &output, PageOptions options)
-    : model_(model), reading_(*inspect(model).pages), session_(std::move(session)), output_(output),
-      options_(std::move(options)) {
+    : reading_(*inspect(model).pages), session_(std::move(session)), output_(output), options_(std::move(options)) {
     options_.progress = [](size_t, size_t) { stop_if_interrupted(); };
 }
 
@@ -73,7 +72,7 @@ int PageRun::lines(LineReader lines) {
 }
 
 void PageRun::add(const std::string &name, const std::string &words) {
-    const Page page = page_of(name, words, model_);
+    const Page page = page_of(name, words, reading_);
     try {
         if (reading_.gives == Gives::answers) return add_answers(name, page);
         if (reading_.gives == Gives::token_classes) return add_words(name, page);

@@ -16,8 +16,8 @@ namespace lamina::cli {
 
 // Where the words of a page are, if nobody says: "page.tsv" for "page.png".
 [[nodiscard]] std::string words_beside(const std::string &image);
-// The page of an image and of a file with its words. Throws Error(input).
-[[nodiscard]] Page page_of(const std::string &image, const std::string &words, const Model &model);
+// The page of an image, which is read if the model sees it, and of a file with its words. Throws Error(input).
+[[nodiscard]] Page page_of(const std::string &image, const std::string &words, const PageReading &model);
 
 // Prints the likeliest classes of each page or of its words, or answers to questions. As JSON, prints everything.
 class PageRun {
@@ -38,7 +38,6 @@ class PageRun {
     void row(const std::string &name, std::vector<Cell> cells); // of a table where pages are told apart by name
     void print();
 
-    Model model_;
     PageReading reading_;
     Session session_;
     Output &output_;

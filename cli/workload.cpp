@@ -147,11 +147,12 @@ Page made_up_page(int64_t words) {
 
 void Workload::read_pages(const Model &model, const WorkloadOptions &options) {
     kind_ = Kind::pages;
+    const PageReading reading = *inspect(model).pages;
     std::vector<Page> pages;
-    for (const std::string &file : options.texts) pages.push_back(page_of(file, words_beside(file), model));
+    for (const std::string &file : options.texts) pages.push_back(page_of(file, words_beside(file), reading));
     if (pages.empty()) pages.assign(static_cast<size_t>(options.batch), made_up_page(options.prompt_tokens));
     images_ = pages.size();
-    work_ = [pages, gives = inspect(model).pages->gives](Session &session, const GenerateOptions &, Round &) {
+    work_ = [pages, gives = reading.gives](Session &session, const GenerateOptions &, Round &) {
         const PageOptions how{.batch = pages.size(), .truncate = true};
         if (gives == TextReading::Gives::classes) (void)classify_pages(session, pages, how);
         if (gives == TextReading::Gives::token_classes) (void)label_words(session, pages, how);

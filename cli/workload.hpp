@@ -14,8 +14,8 @@ namespace lamina::cli {
 
 struct WorkloadOptions {
     int64_t prompt_tokens = 128, tokens = 32, batch = 1;
-    std::vector<std::string>
-        texts; // or audio or image files, also of pages; empty: a text of `prompt_tokens` tokens, `batch` times
+    // Or audio or image files, also of pages; empty: a text of `prompt_tokens` tokens, `batch` times.
+    std::vector<std::string> texts;
     std::vector<std::string> inputs; // "NAME=FILE.npy": of a graph, which runs instead
     std::string graph;               // "": the only one
 };

@@ -1,7 +1,6 @@
 #include "reading/pages.hpp"
 
 #include "base/utf8.hpp"
-#include "image/prepare.hpp"
 #include "model/place.hpp"
 #include "reading/image_inputs.hpp"
 #include "reading/reading.hpp"
