@@ -181,6 +181,28 @@ std::string bpe_kind(const TokenizerSettings &options, const std::string &model_
     return "gpt2";
 }
 
+constexpr const char *first_steps = "pre_tokenizer", *space_flag = "add_prefix_space";
+
+// Whether the steps before the model begin a text with a space; none: they do not say.
+std::optional<bool> begins_with_space(JsonView file) {
+    if (!file.has(first_steps) || !file.at(first_steps).is_object() || !file.at(first_steps).has(space_flag))
+        return std::nullopt;
+    return file.at(first_steps).at(space_flag).boolean();
+}
+
+// What comes before the model, which takes nearly all of the time to read, as an object of its own; "": these are not
+// the steps before it.
+std::string without_model(const std::string &text) {
+    const size_t end = std::min(text.find("\"model\""), text.size()), comma = text.rfind(',', end);
+    if (comma == std::string::npos) return "";
+    std::string head = text.substr(0, comma) + "}";
+    try {
+        return JsonText(std::string(head), "").root().has(first_steps) ? head : "";
+    } catch (const Error &) { // it was no key of the file itself
+        return "";
+    }
+}
+
 // Whether a text begins with a space is told by the class and by tokenizer_config.json, whatever tokenizer.json says
 // (transformers 5: tokenization_gpt2.py and its kin; 4: tokenization_gpt2_fast.py).
 std::optional<std::string> with_prefix_of_class(const fs::path &folder, const TokenizerSettings &options) {
@@ -192,24 +214,27 @@ std::optional<std::string> with_prefix_of_class(const fs::path &folder, const To
                                                                         {"WhisperTokenizer", false}}};
     const auto known = std::ranges::find(classes, options.class_name(), [](const auto &each) { return each.first; });
     if (known == classes.end()) return std::nullopt;
-    const bool prefixed = options->flag("add_prefix_space", known->second);
-    const JsonText document(text_of(folder / "tokenizer.json"), (folder / "tokenizer.json").string());
-    const JsonView file = document.root();
-    constexpr const char *steps = "pre_tokenizer", *flag = "add_prefix_space";
-    if (!file.has(steps) || !file.at(steps).is_object() || !file.at(steps).has(flag) ||
-        file.at(steps).at(flag).boolean() == prefixed)
+    const bool prefixed = options->flag(space_flag, known->second);
+    const fs::path path = folder / "tokenizer.json";
+    const std::string text = text_of(path);
+    if (const std::string head = without_model(text);
+        !head.empty() &&
+        begins_with_space(JsonText(std::string(head), path.string()).root()).value_or(prefixed) == prefixed)
         return std::nullopt;
+    const JsonText document(std::string(text), path.string());
+    const JsonView file = document.root();
+    if (begins_with_space(file).value_or(prefixed) == prefixed) return std::nullopt;
     const auto changed = [&](JsonView part) {
         std::string out;
         for (const JsonView each : part.members())
             out += (out.empty() ? "{" : ",") + json_string(each.key()) + ":" +
-                   (each.key() == flag ? (prefixed ? "true" : "false") : std::string(each.written()));
+                   (each.key() == space_flag ? (prefixed ? "true" : "false") : std::string(each.written()));
         return out + "}";
     };
     std::string out;
     for (const JsonView part : file.members())
         out += (out.empty() ? "{" : ",") + json_string(part.key()) + ":" +
-               (part.is_object() && part.has(flag) ? changed(part) : std::string(part.written()));
+               (part.is_object() && part.has(space_flag) ? changed(part) : std::string(part.written()));
     return out + "}";
 }
 
